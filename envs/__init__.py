@@ -1,7 +1,7 @@
-"""Problems and truth: data sets, synthetic families, answer extraction and grading.
+"""Problems and grading: data sets, synthetic families and answer extraction.
 
-Importing this loads no heavy package: sympy and math-verify live in the grader's worker processes, `datasets`
-and `pyarrow` are imported when a data set is read.
+Importing this package loads no heavy package. sympy and math-verify run in the grader's worker processes, and
+`datasets` and `pyarrow` are imported when a data set is read.
 """
 
 from envs.data.loading import load_problems

@@ -1,4 +1,4 @@
-"""Errors in data and environments: always a ValueError, always one line that says what to do."""
+"""Errors in data and environments: each is a ValueError whose message is one line and says what to do."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-HALF_CHARACTER = re.compile("[\ud800-\udfff]")  # a lone surrogate: no file and no tokenizer can hold it
+HALF_CHARACTER = re.compile("[\ud800-\udfff]")  # a lone surrogate, which files and tokenizers cannot encode
 
 
 def one_line(text: str) -> str:
-    r"""Return text in one line, with what cannot be printed escaped.
+    r"""Return the text as one line, with unprintable characters escaped.
 
     >>> one_line("a\nb\x1b[31m")
     'a\\nb\\x1b[31m'
@@ -28,15 +28,15 @@ class _OneLineError(ValueError):
 
 
 class DataError(_OneLineError):
-    """A data set, a file or a row that cannot be used; the message names it and says what to do."""
+    """A data set, a file or a row cannot be used; the message names it and says what to do."""
 
 
 class UnreachableError(DataError):
-    """Data of the hub that this machine does not hold, and a hub that cannot be reached."""
+    """The data is not in this machine's cache, and the hub cannot be reached."""
 
 
 class EnvironmentSpecError(_OneLineError):
-    """An environment that is not known, cannot be imported, or does not fit the protocol."""
+    """An environment is unknown, cannot be imported, or does not fit the protocol."""
 
 
 class MissingPackageError(DataError, ImportError):
@@ -44,13 +44,13 @@ class MissingPackageError(DataError, ImportError):
 
 
 class DataWarning(UserWarning):
-    """Data that can be used although something is wrong with it; the message is one line."""
+    """Data has a fault but can be used; the message is one line."""
 
 
 def row_error(
     location: str, field: str, problem: str, *, value: object = None, keys: Iterable[str] = ()
 ) -> DataError:
-    """Return the error of a bad row: file and line, field, what is wrong, the value, the keys present.
+    """Return the error for a bad row: its location, the field, the fault, the value and the keys present.
 
     >>> print(row_error("a.jsonl, line 3", "answer", "is empty", value="", keys=("question", "answer")))
     a.jsonl, line 3, field 'answer': is empty (value ''; keys present: question, answer)
@@ -72,7 +72,7 @@ def shorten(value: object, limit: int = 80) -> str:
 
 
 def listed(name: str, values: Iterable[T], *other: type) -> tuple[T, ...]:
-    """Return a user's list as a tuple; DataError for anything but a list of texts (or of the other types).
+    """Return a user's list as a tuple; raise DataError unless all items are texts (or of the other types).
 
     >>> listed("levels", [1, "2"], int)
     (1, '2')

@@ -1,6 +1,6 @@
-"""The hub of models and data sets: whether it can be reached, asked once, and quickly.
+"""Check once and quickly whether the hub of models and data sets can be reached.
 
-Its client tries again for a minute before it says so.
+The hub's own client retries for a minute before it reports a failure.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-LIMIT_S = 3.0  # seconds in which the hub, or the proxy before it, must take a connection
+LIMIT_S = 3.0  # seconds in which the hub, or the proxy before it, must accept a connection
 
 
 @cache
 def is_reachable() -> bool:
-    """Return whether the hub takes a connection; False in offline mode (HF_HUB_OFFLINE)."""
+    """Return whether the hub accepts a connection; False in offline mode (HF_HUB_OFFLINE)."""
     from huggingface_hub import constants
 
     if constants.HF_HUB_OFFLINE:
@@ -29,19 +29,19 @@ def is_reachable() -> bool:
 
 
 def spare_retries() -> None:
-    """Have the hub's client look into its cache alone, at once, where the hub cannot be reached."""
+    """Make the hub's client use only its cache, without retries, if the hub cannot be reached."""
     if is_reachable():
         return
     from huggingface_hub import constants
 
     constants.HF_HUB_OFFLINE = True
     settings: Any = sys.modules.get("datasets.config")
-    if settings is not None:  # else it reads the constant
+    if settings is not None:  # if not imported yet, datasets will read the constant
         settings.HF_HUB_OFFLINE = True
 
 
 def why_not() -> str:
-    """Return why nothing comes from the hub, for an error about what its cache lacks."""
+    """Return the reason why the hub has no data for us, for an error message about a missing cache entry."""
     from huggingface_hub import constants
 
     host = urlsplit(constants.ENDPOINT).hostname
@@ -49,7 +49,7 @@ def why_not() -> str:
 
 
 def has_model(name: str) -> bool:
-    """Return whether the settings of a model are here: in a folder of this name, or in the hub's cache."""
+    """Return whether a model is on this machine: a folder of this name, or its config in the hub's cache."""
     from huggingface_hub import try_to_load_from_cache
 
     if Path(name).expanduser().is_dir():
@@ -61,7 +61,7 @@ def has_model(name: str) -> bool:
 
 
 def _first_stop(endpoint: str) -> tuple[str, int]:
-    """Return host and port of the hub, or of the proxy that is between.
+    """Return the host and port of the hub, or of the proxy before the hub.
 
     >>> _first_stop("http://localhost:8080/hub")
     ('localhost', 8080)
@@ -74,7 +74,7 @@ def _first_stop(endpoint: str) -> tuple[str, int]:
 
 
 def _takes_connection(host: str, port: int) -> bool:
-    """Return whether a connection is taken in ``LIMIT_S``, the look-up of the name included."""
+    """Return whether a host accepts a connection within ``LIMIT_S`` seconds, including the DNS lookup."""
     taken = threading.Event()
 
     def connect() -> None:

@@ -1,4 +1,4 @@
-"""Load environments by name or by dotted path; check them against the protocol before training."""
+"""Load environments by name or dotted path, and check before training that they fit the protocol."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from envs.types import GRADE_KINDS, Grade, GradeKind, GradeStatus, Mode
 
 
 class Environment(Protocol):
-    """Problems and their truth: all that training and evaluation need from a task.
+    """Problems and their grading: everything that training and evaluation need from a task.
 
-    It may also have ``answer_key(problem, answer) -> str``, equal for answers that are the same; without one,
-    ``envs.answers.keys.plain_key`` distinguishes wrong answers. Evaluations grade in a thread of their own,
-    one answer at a time, unless it has ``main_thread_only = True``.
+    An environment may also have ``answer_key(problem, answer) -> str``, which returns equal texts for equal
+    answers. Without this method, ``envs.answers.keys.plain_key`` distinguishes wrong answers. Evaluations
+    grade in a separate thread, one answer at a time, unless the environment has ``main_thread_only = True``.
     """
 
     @property
     def name(self) -> str:
-        """What the task is called in metrics and transcripts."""
+        """The name of the task in metrics and transcripts."""
         ...
 
     def problems(
@@ -39,7 +39,7 @@ class Environment(Protocol):
         ...
 
     def grade(self, problem: Problem, answer: str | None) -> Grade:
-        """Return the grade of an extracted answer (None: none was found). Never raises on an answer."""
+        """Return the grade of an extracted answer (None if none was found). Never raise, whatever it is."""
         ...
 
 
@@ -70,14 +70,14 @@ class DataSetEnvironment:
         )
 
     def grade(self, problem: Problem, answer: str | None) -> Grade:
-        """Return whether the answer means the same as the problem's."""
+        """Return the grade of an extracted answer against the problem's gold answer."""
         gold, kind = _truth(problem)
         if answer is None:
             return Grade(GradeStatus.MISSING, "none")
         return self.grader.same_answer(answer, gold, kind=kind, choices=problem.choices)
 
     def grade_reply(self, problem: Problem, text: str, *, mode: Mode) -> Grade:
-        """Return the grade of a solution or a reply: its answer is found and compared as a mode has it."""
+        """Return the grade of a solution or a reply; ``mode`` says how its answer is found and compared."""
         gold, kind = _truth(problem)
         return self.grader.grade(text, gold, kind=kind, mode=mode, choices=problem.choices)
 
@@ -91,14 +91,14 @@ class DataSetEnvironment:
 
 
 def environment_of(problem: Problem) -> Environment:
-    """Return what grades a problem with nothing but itself at hand: its family, or what grades data sets."""
+    """Return an environment that can grade a stored problem: its synthetic family, or one for data sets."""
     return FAMILIES.get(problem.source) or DataSetEnvironment("stored")
 
 
 def key_by_itself(problem: Problem, answer: str) -> str:
-    """Return the key that distinguishes answers by the problem alone: that of its family, or of its kind.
+    """Return an answer's key from the problem alone: the family's key, or the key for the problem's kind.
 
-    By it answers are rewarded, so that a replay of stored debates finds the same. Never raises.
+    Rewards use this key, so that a replay of stored debates finds the same keys. Never raise.
 
     >>> pair, other = (Problem("p", "?", "3 9", source=source) for source in ("pair_sum", "mine"))
     >>> [key_by_itself(problem, "9 3") for problem in (pair, other)]
@@ -109,7 +109,7 @@ def key_by_itself(problem: Problem, answer: str) -> str:
 
 
 def grade_by_itself(problem: Problem, text: str, *, mode: Mode) -> Grade:
-    """Return the grade of a text under a mode, with nothing but the problem at hand."""
+    """Return the grade of a text under a mode, from the problem alone."""
     environment = environment_of(problem)
     if isinstance(environment, DataSetEnvironment):
         return environment.grade_reply(problem, text, mode=mode)
@@ -117,7 +117,7 @@ def grade_by_itself(problem: Problem, text: str, *, mode: Mode) -> Grade:
 
 
 def _truth(problem: Problem) -> tuple[str, GradeKind]:
-    """Return the gold answer of a problem and how it is compared."""
+    """Return a problem's gold answer and the kind by which it is graded."""
     if problem.answer is None:
         raise EnvironmentSpecError(f"{problem.id}: an open problem has no truth to grade against")
     return problem.answer, _grade_kind(problem)
@@ -128,10 +128,10 @@ def _grade_kind(problem: Problem) -> GradeKind:
 
 
 def load_environment(kind: str, *, key: str = "env.kind", **options: object) -> Environment:
-    """Return the environment of this name, or of a dotted path such as "my_package.my_env:MyEnv".
+    """Return the environment with this name or dotted path, such as "my_package.my_env:MyEnv".
 
-    Options go to its constructor (``levels``; for data sets also ``path``, ``subjects``, ``fields``); those
-    that are None are left out. Errors name ``key``: where the name was given.
+    Options are passed to its constructor (``levels``; for data sets also ``path``, ``subjects``, ``fields``),
+    except for options that are None. Error messages name ``key``, the setting that holds the name.
 
     >>> load_environment("pair_sum", levels=[1]).problems(split="train", limit=1, seed=0)[0].level
     '1'
@@ -168,7 +168,7 @@ def _build(kind: str, factory: Any, given: dict[str, object], key: str) -> objec
 
 
 def _checked(kind: str, environment: object, key: str) -> Environment:
-    """Return the object as an Environment; EnvironmentSpecError names the part of the protocol it lacks."""
+    """Return the object as an Environment; raise EnvironmentSpecError if it lacks a part of the protocol."""
     problem = Problem(id="", question="")
     calls: dict[str, tuple[tuple[object, ...], dict[str, object]]] = {
         "problems": ((), {"split": "train", "limit": 1, "seed": 0}),
@@ -189,9 +189,9 @@ def _checked(kind: str, environment: object, key: str) -> Environment:
 
 @dataclass(frozen=True)
 class Mixture:
-    """Environments by the names of their sets, and the set of each problem by its id.
+    """A mixture of environments: the environment of each set by name, and each problem's set by problem id.
 
-    A problem of no set is graded with nothing but itself at hand.
+    A problem that is in none of the sets is graded from the problem alone.
     """
 
     sets: Mapping[str, Environment]
@@ -200,18 +200,18 @@ class Mixture:
 
     @property
     def main_thread_only(self) -> bool:
-        """Whether an environment of the mixture grades in the main thread alone."""
+        """Whether an environment of the mixture can grade only in the main thread."""
         return any(getattr(one, "main_thread_only", False) for one in self.sets.values())
 
     def of(self, problem: Problem) -> Environment:
-        """Return what a problem came from."""
+        """Return the environment from which a problem came."""
         name = self.set_of.get(problem.id)
         return self.sets[name] if name is not None else environment_of(problem)
 
     def problems(
         self, *, split: str, limit: int | None = None, seed: int | None = None
     ) -> tuple[Problem, ...]:
-        """Return the problems of all sets, at most ``limit`` of each."""
+        """Return the problems of all sets, at most ``limit`` from each."""
         return tuple(
             problem
             for environment in self.sets.values()
@@ -219,9 +219,9 @@ class Mixture:
         )
 
     def grade(self, problem: Problem, answer: str | None) -> Grade:
-        """Return the grade that the problem's own set gives."""
+        """Return the grade from the problem's own environment."""
         return self.of(problem).grade(problem, answer)
 
     def answer_key(self, problem: Problem, answer: str) -> str:
-        """Return the key of the problem's own set."""
+        """Return the answer's key from the problem's own environment."""
         return key_of(self.of(problem))(problem, answer)

@@ -1,4 +1,4 @@
-"""The types of grading: the answer found in a reply, and its grade."""
+"""Types for grading: the answer found in a reply, and its grade."""
 
 from __future__ import annotations
 
@@ -22,14 +22,17 @@ Mode: TypeAlias = Literal[
     "hendrycks",
     "prm800k",
 ]
-"""How an answer is found and compared: four modes of our own, then those of other harnesses."""
+"""How an answer is found and compared: our own four modes, then the modes of other harnesses."""
 GradeKind: TypeAlias = Literal[
     "auto", "number", "expression", "choice", "text", "verbatim", "overlap", "instructions", "code"
 ]
 Verdict: TypeAlias = bool | Literal["missing"] | None
 FAULTS = ("failed", "timeout", "truncated", "no_verdict", "several", "out_of_range")
-"""Why a verifier model gave no verdict: no reply came (in time); it was cut off, states none, or several; the
-value is not a score from 0 to 1, or not one of the labels."""
+"""The reasons why a verifier model gave no verdict.
+
+No reply came, or not in time; the reply was cut off, has no verdict, or has several verdicts; or the verdict
+is neither a score from 0 to 1 nor one of the labels.
+"""
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 GRADE_KINDS: tuple[GradeKind, ...] = get_args(GradeKind)
@@ -37,11 +40,11 @@ GRADE_KINDS: tuple[GradeKind, ...] = get_args(GradeKind)
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """The answer found in a reply, as written; None if the mode found none.
+    """The answer found in a reply, as written; ``answer`` is None if the mode found none.
 
-    ``method`` is the rule that found it ("boxed", "####", "answer_is", "bare", "last_number", "last_letter",
-    "none", or a rule of another harness); ``span`` is where it stands in the whole reply. An empty box is
-    the answer "".
+    ``method`` is the rule that found the answer ("boxed", "####", "answer_is", "bare", "last_number",
+    "last_letter", "none", or a rule of another harness). ``span`` is the answer's position in the whole
+    reply. An empty box is the answer "".
     """
 
     answer: str | None
@@ -50,7 +53,7 @@ class Extraction:
 
 
 class GradeStatus(StrEnum):
-    """What a grader can say. Only the first two say whether the answer is true."""
+    """The outcome of grading. Only the first two say whether the answer is right."""
 
     CORRECT = "correct"
     WRONG = "wrong"
@@ -63,9 +66,9 @@ class GradeStatus(StrEnum):
 class Grade:
     """A graded answer: ``method`` is the rule that decided, ``seconds`` the wall time of the whole call.
 
-    ``parts``: the instructions of a response by id, and whether each is followed, or a program's tests, and
-    whether it passes each; all of them make it right.
-    ``share``: how much of an answer is right, in [0, 1], where the kind measures that and has no parts.
+    ``parts`` has the instructions of a response by id and whether each is followed, or a program's tests and
+    whether each passes. The answer is right if all parts are. ``share`` is the fraction of the answer that is
+    right, in [0, 1], for kinds that measure it and have no parts.
     """
 
     status: GradeStatus
@@ -77,9 +80,9 @@ class Grade:
 
     @property
     def score(self) -> float | None:
-        """How much of the answer is right, in [0, 1]: ``share``, else the share of the parts that are right.
+        """The fraction of the answer that is right, in [0, 1]: ``share``, else the fraction of right parts.
 
-        Without either 1 or 0; None if nothing was graded.
+        Without either, the score is 1 or 0. It is None if nothing was graded.
 
         >>> parts = (("punctuation:no_comma", True), ("startend:quotation", False))
         >>> Grade(GradeStatus.WRONG, "", parts=parts).score
@@ -95,7 +98,7 @@ class Grade:
 
     @property
     def verdict(self) -> Verdict:
-        """The grade as rewards use it: True, False, "missing", or None if nothing was graded.
+        """The grade in the form that rewards use: True, False, "missing", or None if nothing was graded.
 
         >>> [Grade(status, "").verdict for status in GradeStatus]
         [True, False, 'missing', None, None]

@@ -1,1 +1,1 @@
-"""Why a wrong reply is wrong, where rules can tell."""
+"""Rules that find out why a wrong reply is wrong."""

@@ -1,18 +1,18 @@
-r"""False equations of plain numbers in a text: what a slip in arithmetic looks like from outside.
+r"""Find false equations of plain numbers in a text: the visible sign of an arithmetic slip.
 
-A chain ``a = b = c`` is read where every part is a sum, product, quotient or power of numerals, in plain
-text or LaTeX, with nothing beside it that could belong to it: no letter, root, factorial or index, no word
-that multiplies (of, half, dozen). A chain that is not read is passed over, and so is all that may be meant
-otherwise:
+A part of a chain ``a = b = c`` is parsed if it is a sum, product, quotient or power of numerals, in plain
+text or LaTeX. The text next to it must not belong to it: no letter, root, factorial or index, and no word
+that multiplies (of, half, dozen). Parts that cannot be parsed are skipped. These equations also count as
+true, because they may be meant in another way:
 
-- a result that is rounded or cut, which is equal to that many places; within 1% where decimals or quotients
-  went in, which may have been rounded before;
-- running totals (``3 + 4 = 7 + 2 = 9``): a part may equal the first numeral of the next;
-- a difference without its sign; per cent, written with the sign or without;
+- a rounded or truncated result that is equal up to its last decimal place, or is within 1%, if decimals or
+  quotients are involved (these may have been rounded before);
+- running totals (``3 + 4 = 7 + 2 = 9``): a part may equal the first numeral of the next part;
+- a difference without its sign, and a percentage with or without the percent sign;
 - results in another unit (``2 * 30 = 1 hour``);
-- what is asked, supposed or denied on the same line, and congruences.
+- equations on a line that asks, supposes or denies something, and congruences.
 
-One pass over the text, linear in its length.
+The text is scanned once, in time linear in its length.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from typing import NamedTuple
 
 from debate.types import Span
 
-LONGEST = 1 << 16  # characters of a text that are looked at
+LONGEST = 1 << 16  # number of characters of a text that are scanned
 MOST_TOKENS, MOST_DIGITS, MOST_POWER = 120, 30, 64
-"""Of a part, of a numeral in it, and of an exponent: what has more is passed over."""
-NEAR = Fraction(1, 100)  # how far a result may be off, of its size, where what went in may have been rounded
+"""Limits of a part's tokens, a numeral's digits and an exponent; a part beyond a limit is skipped."""
+NEAR = Fraction(1, 100)  # relative error allowed if the operands may have been rounded
 _RATIOS = (7, 10, 12, 16, 24, 36, 52, 60, 100, 365, 1000, 3600)
 CONVERSIONS = frozenset(Fraction(*pair) for n in _RATIOS for pair in ((n, 1), (1, n)))
-"""Ratios of units: a result that is off by one of them, and has a unit, may be in another."""
+"""Ratios of units: a result with a unit that is off by one of these ratios may be in another unit."""
 _GROUPS = {
     "number": r"(?:\d{1,3}(?:(?:,|\{,\}|\\,)\d{3})+(?!\d)|\d+)(?:\.\d+)?|(?<![\w.])\.\d+",
     "skip": r"<<[^<>\n]{0,200}>>|\\[,;! ()\[\]]|\\?\$|&|\\(?:left|right|displaystyle|q?quad)(?![A-Za-z])"
-    r"|\*\*|[ \t\u00a0]",  # with the calculator's marks of grade-school-math
+    r"|\*\*|[ \t\u00a0]",  # including the calculator annotations of grade-school-math
     "fraction": r"\\[dtc]?frac(?=\s?\{)",
     "times": r"\\times(?![a-z])|\\cdot(?![a-z])|[*×·⋅]|(?<=\d )x(?= \d)|(?<=\d)x(?=\d)",
     "divide": r"\\div(?![a-z])|[/÷]",
@@ -58,7 +58,7 @@ _BOUND = re.compile(
     r"|cubed|to|less|more|base|log|ln|sin|cos|tan|mod",
     re.IGNORECASE,
 )
-"""Words whose meaning reaches into the numbers after them."""
+"""Words that change the meaning of the numbers after them."""
 _DOUBTED = re.compile(
     r"\bmod\b|\\pmod|\\equiv|≡|\\neq|≠|\bnot\b|n't\b|\bincorrect|\bwrong|\bmistake|\bcontradict|\bsuppos|\bassum"
     r"|\bif\b|\bremainder\b|\?",
@@ -77,9 +77,10 @@ _SCALE = re.compile(r"[kmb]|bn|thousand|[mbtr]+illion|hundred|dozen|lakh|crore",
 
 
 class Term(NamedTuple):
-    """A part of a chain: its value, its first numeral, and how it is written.
+    """A part of a chain of equations: its value, its first numeral, and how it is written.
 
-    ``loose``: quotients or decimals went in. ``places``: digits after the point of a lone numeral.
+    ``loose`` says whether the part has quotients or decimals. ``places`` is the number of digits after the
+    decimal point if the part is a single numeral, else 0.
     """
 
     value: Fraction
@@ -101,11 +102,11 @@ class _Token(NamedTuple):
 
 
 class _Unreadable(ValueError):
-    """The tokens are no expression of numbers."""
+    """The tokens are not an expression of numbers."""
 
 
 def false_equation(text: str) -> Span | None:
-    r"""Return where the first equation of plain numbers stands that is false; None if none is found.
+    r"""Return the position of the first false equation of plain numbers; None if none is found.
 
     >>> text = "First 12 * 4 = 48. Then 48 + 17 = 55, so the answer is 55."
     >>> false_equation(text).of(text)
@@ -121,7 +122,7 @@ def false_equation(text: str) -> Span | None:
 
 
 def _holds(text: str, left: Term, right: Term) -> bool:
-    """Return whether two neighbours of a chain are equal, or may be meant to be."""
+    """Return whether two adjacent parts of a chain are equal, or may be meant to be equal."""
     values = {right.value, right.first}
     values |= {value * 100 for value in values} if right.percent or left.percent else set()
     for value in values:
@@ -139,14 +140,14 @@ def _holds(text: str, left: Term, right: Term) -> bool:
 
 
 def _chains(text: str) -> Iterator[list[Term | None]]:
-    """Yield the parts of each run of equations; None for a part that is no expression of numbers."""
+    """Yield the parts of each chain of equations; a part is None if it is not an expression of numbers."""
 
     def begins_line(at: int) -> bool:
         return not text[max(0, text.rfind("\n", 0, at) + 1) : at].strip(" \t*>")
 
     chain: list[Term | None] = []
     part: list[_Token] = []
-    clean = True  # whether nothing stands before the part that may belong to it
+    clean = True  # whether no text before the part may belong to the part
     for token in _tokens(text):
         if token.kind == "equals":
             chain.append(_term(part) if clean else None)
@@ -180,7 +181,7 @@ def _tokens(text: str) -> Iterator[_Token]:
 
 
 def _term(tokens: Sequence[_Token]) -> Term | None:
-    """Return the value of a part; None if it is no expression of numbers, or too large a one."""
+    """Return the term of a part; None if the part is not an expression of numbers, or is too large."""
     if len(tokens) > MOST_TOKENS:
         return None
     while tokens and tokens[0].kind in ("open", "close") and not _balanced(tokens):
@@ -223,13 +224,14 @@ def _numeral(token: _Token) -> Fraction:
 
 
 def _expression(tokens: Sequence[_Token]) -> str:
-    """Return a part as Python in which ``x0`` is its first numeral.
+    """Return a part as a Python expression in which ``x0`` is the first numeral.
 
-    A bracket right after a value multiplies it: "2(3)" is a product, "70 (70%)" is nothing.
+    A bracket right after a value means multiplication: "2(3)" is a product, but "70 (70%)" is not an
+    expression.
     """
     words: list[str] = []
-    groups: list[str] = []  # what each open bracket belongs to
-    pending: list[str] = []  # what the next bracket belongs to
+    groups: list[str] = []  # role of each open bracket
+    pending: list[str] = []  # role of the next bracket
     for before, token in zip([None, *tokens], tokens, strict=False):
         if pending and token.kind != "open":
             raise _Unreadable("a fraction without its parts")

@@ -1,14 +1,14 @@
-"""The cause of a wrong reply, by rules that say nothing if they cannot know.
+"""Find the cause of a wrong reply by rules; a rule applies only if it is certain.
 
-They are asked in this order, and the first that applies is the cause:
+The rules are tried in this order, and the first one that applies gives the cause:
 
-1. ``extraction``: the reply states the right answer where its grader did not look, or in another form.
-2. ``incoherent``: it is mostly one piece again and again, goes in circles, or is of no script.
-3. ``cut_off``: it ended at its limit, and no answer was found.
-4. ``arithmetic``: it states a false equation of plain numbers (``equations``).
+1. ``extraction``: the reply states the right answer where the grader does not look, or in another form.
+2. ``incoherent``: the reply mostly repeats one piece of text, goes in circles, or is mostly not text.
+3. ``cut_off``: the reply ended at its token limit, and no answer was found.
+4. ``arithmetic``: the reply states a false equation of plain numbers (``equations``).
 5. ``not_known``: everything else, such as a problem that was misread. A verifier model can judge these.
 
-A cause is what is visible, and no proof that the answer would have been right without it.
+A cause is a visible fault. It does not prove that the answer would have been right without this fault.
 """
 
 from __future__ import annotations
@@ -29,17 +29,22 @@ from envs.registry import grade_by_itself
 from envs.types import Mode
 
 LONGEST_PIECE = 16
-LEAST = 24  # characters below which nothing counts as repeated
+LEAST = 24  # minimum number of characters of a text that counts as repeated
 LOOKED_AT = 1 << 16
 LOOPS, LEAST_LOOPED = 10.0, 400
-"""How many times smaller zlib makes a text that goes in circles, and characters below which none does. Right
-solutions that list cases get up to 5 times smaller."""
+"""Minimum compression ratio by zlib, and minimum number of bytes, of a text that goes in circles.
+
+Right solutions that list cases have ratios up to 5.
+"""
 UNWRITTEN, MOST_UNWRITTEN = frozenset(("Cc", "Cn", "Co", "Cs")), 0.2
-"""Kinds of characters that nobody writes (control, not assigned, private, halves), and their most."""
+"""Unicode categories of characters that are not text, and the maximum fraction of such characters.
+
+The categories are control, unassigned, private use and surrogate.
+"""
 
 
 def is_incoherent(text: str) -> bool:
-    r"""Is a text mostly one piece said again and again, does it go in circles, or is it of no script?
+    r"""Return whether a text mostly repeats one piece, goes in circles, or is mostly not text.
 
     >>> is_incoherent("So it is 4, as 2 + 2 is 4. " * 40), is_incoherent("\ufffd\ufffd 4 \ufffd\ufffd")
     (True, True)
@@ -61,9 +66,9 @@ def _is_unwritten(text: str) -> bool:
 
 
 def is_repeated(text: str) -> bool:
-    r"""Is over half of the text one piece of up to 16 characters, said again and again?
+    r"""Return whether over half of a text repeats one piece of up to 16 characters.
 
-    Of the first 65,536 characters. Blanks alone do not count as a piece.
+    Only the first 65,536 characters count. A piece must not be only blanks.
 
     >>> is_repeated("4" * 50), is_repeated("Cumhur\n" * 9), is_repeated("4 + 4 = 8, so the answer is 8.")
     (True, True, False)
@@ -82,7 +87,7 @@ def is_repeated(text: str) -> bool:
 
 
 def _longest(same: np.ndarray) -> tuple[int, int]:
-    """Return where the longest run of True begins, and its length."""
+    """Return the start and the length of the longest sequence of True; (0, 0) if there is none."""
     edges = np.flatnonzero(np.diff(np.concatenate([[0], same.astype(np.int8), [0]])))
     if not len(edges):
         return 0, 0
@@ -92,19 +97,20 @@ def _longest(same: np.ndarray) -> tuple[int, int]:
 
 
 CauseName: TypeAlias = Literal["extraction", "incoherent", "cut_off", "arithmetic", "not_known"]
-CAUSES: tuple[CauseName, ...] = get_args(CauseName)  # in the order in which the rules are asked
+CAUSES: tuple[CauseName, ...] = get_args(CauseName)  # in the order in which the rules are tried
 STATING: tuple[Mode, ...] = ("boxed", "gsm8k_strict", "answer_is")
-"""Modes that find an answer only where it is stated as one."""
+"""Modes that find an answer only if the reply marks it as the answer."""
 GUESSING: tuple[Mode, ...] = ("lenient", "math_verify")
-"""Modes that also take a number for the answer because it is the last; of use where none was found."""
+"""Modes that may also take the last number as the answer; tried only if no answer was found."""
 UNSEEN = "no visible fault"
 
 
 @dataclass(frozen=True, slots=True)
 class WrongReply:
-    """A reply that was graded wrong: its solution (after its thinking), ``missing`` if it has no answer.
+    """A reply that was graded wrong.
 
-    ``cut``: it ended at its token limit.
+    ``solution`` is the reply after its thinking, ``missing`` says whether no answer was found, and ``cut``
+    whether the reply ended at its token limit.
     """
 
     problem: Problem
@@ -115,14 +121,14 @@ class WrongReply:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Why a reply is wrong, and the part of its solution that shows it, if there is one."""
+    """The cause of a wrong reply, and the part of the solution that shows the cause, if there is one."""
 
     name: CauseName
     where: Span | None = None
 
 
 def cause_of(reply: WrongReply) -> Cause:
-    r"""Return the cause that the rules above give.
+    r"""Return the cause of a wrong reply by the rules of this module.
 
     >>> problem = Problem("p", "What is 12 * 4 + 17?", answer="65", kind="number")
     >>> text = r"12 * 4 = 48, and 48 + 17 = 55: \boxed{55}"
@@ -143,21 +149,21 @@ def cause_of(reply: WrongReply) -> Cause:
 
 
 def _states_the_truth(reply: WrongReply) -> bool:
-    """Return whether another mode finds the right answer; False for kinds that know no modes."""
+    """Return whether another mode finds the right answer; False for kinds without modes."""
     problem = reply.problem
     if problem.kind in VERIFIERS or problem.answer is None:
         return False
     modes = (*STATING, *GUESSING) if reply.missing else STATING
     try:
         return any(grade_by_itself(problem, reply.solution, mode=mode).verdict is True for mode in modes)
-    except ValueError:  # a gold answer of others that no grader takes
+    except ValueError:  # a gold answer from elsewhere that the grader rejects
         return False
 
 
 def fault_of(reply: WrongReply, answer: str | None) -> str:
-    r"""Return what a reader can see to be wrong, as a kind by which votes are counted.
+    r"""Return the kind of fault that is visible in a wrong reply; votes are counted by this kind.
 
-    The rules of any problem come first, then those of its synthetic family.
+    The rules for all problems come first, then the rules of the problem's synthetic family.
 
     >>> problem = Problem("p", "Target 19. Numbers 3 8 5 11 2 9.", "8 11", source="pair_sum")
     >>> fault_of(WrongReply(problem, "12 + 7 = 19. \\boxed{12 7}", missing=False, cut=False), "12 7")
@@ -174,5 +180,5 @@ def fault_of(reply: WrongReply, answer: str | None) -> str:
     family = FAMILIES.get(reply.problem.source)
     try:
         return (family and family.fault(reply.problem, answer)) or UNSEEN
-    except DataError:  # another problem whose source has that name
+    except DataError:  # the problem is not of the family that has the name of its source
         return UNSEEN

@@ -1,1 +1,1 @@
-"""Data sets and files of your own: where their rows are, and how a row becomes a problem."""
+"""Data sets and your own files: find their rows and turn each row into a problem."""

@@ -1,4 +1,4 @@
-"""The data sets by name, from catalog.toml: where each is, where its fields are, and how a row is read."""
+"""The known data sets, from catalog.toml: their locations, their fields, and how to parse their rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ _HUB_ID = re.compile(r"(\w[\w.-]*/\w[\w.-]*)(?:/(\w[\w.-]*))?", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class DataSet:
-    """One data set: the hub's id, its configurations, our split names to the hub's, and how to read a row."""
+    """One data set: its hub id and configurations, its splits, and how to parse its rows.
+
+    ``splits`` maps our names of splits to the hub's names.
+    """
 
     name: str
     splits: Mapping[str, str]
@@ -34,29 +37,36 @@ class DataSet:
     gold: Gold = golds.plain
     choices: Callable[[Record], Choices] | None = None
     ids: tuple[str, ...] = ()
-    """Fields that may hold a row's own id; so for ``subject`` and ``level``."""
+    """Fields that may hold a row's own id. ``subject`` and ``level`` also list fields."""
     subject: tuple[str, ...] = ()
     level: tuple[str, ...] = ("level",)
     row_kind: Callable[[Record], Kind] | None = None
-    """The kind of each row where a set mixes several; then ``kind`` says nothing."""
+    """The kind of each row, if the data set mixes kinds; ``kind`` is then ignored."""
     mode: Mode | None = None
-    """The grader mode that published figures of it were made with; None: any, as for its kind."""
+    """The grader mode of the published figures for this data set; None if there is no special mode."""
     max_tokens: int | None = None
-    """The tokens of a reply that published figures of it allow; None: none is usual."""
+    """The token limit of replies in the published figures; None if there is no usual limit."""
     shuffled: bool = False
-    """Whether the row lists the right choice first: then the seed draws the order of the choices."""
+    """Whether rows list the right choice first; the seed then determines the order of the choices."""
     split_field: str | None = None
-    """The field that names each row's split where a local file holds several."""
+    """The field that names each row's split, for local files with several splits."""
     keep: Callable[[Record], bool] | None = None
-    """Which rows belong to it; None: all."""
+    """Whether a row belongs to the data set; None if all rows do."""
     loose: bool = False
-    """Some published rows cannot be used (a proof has no answer): they are left out with a warning."""
+    """Whether unusable rows (a proof has no answer) are left out with a warning instead of an error."""
     streamed: bool = False
-    """Too large to hold: read until ``limit`` is reached, each question once, its id from its text."""
+    """Whether the data set is too large for memory.
+
+    Its rows are then streamed until ``limit`` is reached. Each question is used once, with an id from its
+    text.
+    """
     own: bool = False
-    """A user's rows, by field names: any split, choices where the row has some, and the kind it names."""
+    """Whether the rows are a user's own.
+
+    Such rows may have any split, and each row may have choices and name its kind.
+    """
     home: str = ""
-    """Where the files of a set are that the hub does not have (``hub_id`` is then "")."""
+    """The location of the files if the data set is not on the hub (``hub_id`` is then "")."""
 
 
 def _read(name: str, table: Mapping[str, Any]) -> DataSet:
@@ -81,18 +91,19 @@ DATA_SETS: Mapping[str, DataSet] = MappingProxyType(
         ).items()
     }
 )
-"""Data sets whose fields and homes are known, by name."""
+"""The data sets of catalog.toml by name."""
 OWN_FILE = DataSet(
     "file", {}, ids=("id", "unique_id"), subject=("subject", "type"), split_field="split", own=True
 )
-"""A user's own rows; each may name its split."""
+"""A user's own rows; each row may name its split."""
 
 
 def find_data_set(name: str) -> DataSet | None:
-    """Return the data set of this name, however it is spelled, or of this hub id.
+    """Return the data set with this name or hub id.
 
-    Any other "owner/name" or "owner/name/configuration" is a data set of the hub whose rows are read as a
-    user's own. None for any other text.
+    Case, blanks, hyphens and underscores are ignored in names. Any other "owner/name" or
+    "owner/name/configuration" is a hub data set whose rows are parsed like a user's own rows. Return None for
+    any other text.
 
     >>> [find_data_set(name).name for name in ("MATH-500", "NuminaMath-CoT", "openai/gsm8k")]
     ['math500', 'numinamath_cot', 'gsm8k']

@@ -1,10 +1,10 @@
-"""Find held-out questions that training also has: the same question, or a share of its 13-word runs.
+"""Find held-out questions that also occur in training: as the same question, or by shared 13-grams of words.
 
-The 13 words are those of Brown et al. (2020), "Language Models are Few-Shot Learners", appendix C. Only the
-held-out runs are kept, as 64-bit hashes, and the training set is read once: time is linear in all text,
-memory in the held-out text alone, however large the training set is. A multiple-choice question is the same
-only with the same options, in any order: many ask "Which statement is true?". Where one side has no options,
-the question alone decides.
+The length of 13 words follows Brown et al. (2020), "Language Models are Few-Shot Learners", appendix C. Only
+the held-out n-grams are kept, as 64-bit hashes, and the training set is read once. So the time is linear in
+all text, and the memory depends only on the held-out text. Two multiple-choice questions are the same only if
+they also have the same options in any order, because many ask "Which statement is true?". If one of the two
+has no options, only the question counts.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Literal, TypeAlias
 
 from debate.types import Problem
 
-WORDS = 13  # words of a run. A shorter question has no run, and can only be the same
+WORDS = 13  # words per n-gram; a shorter question has no n-grams and can only match as a whole
 
 Kind: TypeAlias = Literal["exact", "ngram"]
 
@@ -28,22 +28,22 @@ _IGNORED = re.compile(r"[\s$]+")
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """A held-out problem that the training set has, whole or in part."""
+    """A held-out problem that also occurs in the training set, as a whole or in part."""
 
     held_out: str
     """The held-out problem's id."""
     train: str
-    """The training problem that is the same; else the one in which most of the shared runs come first."""
+    """The id of the same training problem, or of the one in which most of the shared n-grams first occur."""
     kind: Kind
-    """"exact": the same with its options, except for case, blanks and dollar signs; "ngram": shared runs."""
+    """"exact": the same question and options up to case, blanks and dollar signs; "ngram": shared n-grams."""
     share: float
-    """How much of the held-out question's runs the training set has, in (0, 1]; 1 where it is the same."""
+    """The fraction of the held-out question's n-grams that occur in training, in (0, 1]; 1 for "exact"."""
 
 
 def overlaps(
     train: Iterable[Problem], held_out: Sequence[Problem], *, words: int = WORDS
 ) -> tuple[Overlap, ...]:
-    """Return the held-out problems that overlap with training, in order; each side is read once.
+    """Return the held-out problems that overlap with training, in order; ``train`` is iterated once.
 
     >>> seen = [Problem("t", "Tom has 3 cats and 4 dogs. How many animals does Tom have in all?")]
     >>> held_out = [Problem("h", "Tom has 3 cats and 4 dogs. How many animals does Tom have in the house?")]
@@ -75,9 +75,10 @@ def overlaps(
 def without_overlaps(
     train: Iterable[Problem], held_out: Iterable[Problem], kind: Kind, *, words: int = WORDS
 ) -> tuple[tuple[Problem, ...], dict[Kind, int]]:
-    """Return the training problems that do not overlap with held-out ones, and how many were left out.
+    """Return the training problems that do not overlap with held-out problems, and the numbers left out.
 
-    "exact" leaves out those that are the same as a held-out one, "ngram" also those that share a run.
+    "exact" leaves out training problems that equal a held-out problem. "ngram" also leaves out training
+    problems that share an n-gram with a held-out problem.
 
     >>> seen = [Problem("1", "What is 1+1?"), Problem("2", "what is $1 + 1$?"), Problem("3", "What is 2+2?")]
     >>> kept, left_out = without_overlaps(seen, seen[:1], "exact")
@@ -102,7 +103,7 @@ def without_overlaps(
 
 
 def runs(text: str, words: int = WORDS) -> set[int]:
-    """Return a 64-bit hash of each distinct run of ``words`` words; case and punctuation are ignored.
+    """Return a 64-bit hash of each distinct sequence of ``words`` words; case and punctuation are ignored.
 
     >>> len(runs("one two three one two three", words=2)), runs("too short")
     (3, set())
@@ -112,7 +113,7 @@ def runs(text: str, words: int = WORDS) -> set[int]:
 
 
 def overlap_line(overlaps: Sequence[Overlap], held_out: int, *, shown: int = 5) -> str:
-    """Return one line about overlaps: how many of the held-out problems, of what kind, the largest by id.
+    """Return one line about overlaps: their number, their kinds, and the ids of the ``shown`` largest.
 
     >>> overlap_line([Overlap("h1", "t", "ngram", 0.25), Overlap("h2", "t", "exact", 1.0)], 8)
     '2 of 8 held-out problems overlap with training (1 the same, 1 by 13-word runs): h2 (1.00), h1 (0.25)'
@@ -127,7 +128,7 @@ def overlap_line(overlaps: Sequence[Overlap], held_out: int, *, shown: int = 5) 
 
 
 def _held_out_keys(problem: Problem) -> tuple[int, ...]:
-    """Return keys; a training problem that is the same has one of them."""
+    """Return the keys of a held-out problem; the same training problem has one of these keys."""
     return (
         (_key(problem), _key(problem, "no options")) if problem.choices else (_key(problem, "any options"),)
     )

@@ -1,7 +1,7 @@
-r"""Read the gold answer of a row, and its options: one function for each place where data sets keep them.
+r"""Parse the gold answer and the options of a row: one function for each format of a data set.
 
-Each raises the row's error if there is none, or one that no reply could ever equal: a bad gold is reported
-when it is loaded, not when a reply is rewarded.
+A function raises the row's error if the gold answer is missing, or if no reply could ever equal it. So a bad
+gold is reported when the data is loaded, not when a reply is rewarded.
 """
 
 from __future__ import annotations
@@ -33,27 +33,27 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 ANSWER = ("answer", "expected_answer", "target")
 CHOICE = ("answer", "correct", "answerKey")
 # MATH problems whose published solution ends in an empty box. Both solutions prove that no number in the list
-# is prime, so the number of primes is 0, and 0 is among the choices the problem prints.
+# is prime, so the number of primes is 0. The choice 0 is printed in the problem.
 EMPTY_BOXES = {
     "For any integer $n>1$, the number of prime numbers greater than $n!+1$": "0",
     "You are given a sequence of $58$ terms; each term has the form $P+n$": "0",
 }
-NO_VALUES = frozenset(("nan", "inf", "+inf", "-inf"))  # values that are not numbers, written as text
+NO_VALUES = frozenset(("nan", "inf", "+inf", "-inf"))  # text of floats that are not finite numbers
 _LONGEST = 100_000
 
-_INNER_DOLLARS = re.compile(r"(?<=\S)\$\s+\$(?=\S)")  # one published box of Minerva leaves mathematics
+_INNER_DOLLARS = re.compile(r"(?<=\S)\$\s+\$(?=\S)")  # one published Minerva box leaves math mode
 _LOST_MEMBER = re.compile(r"^[a-z](?=[(\[][^()\[\]]+[)\]]$)")  # one published interval was "t in (0, 4]"
 _BARE_POINT = re.compile(r"(?<=\d)\.(?=/)")
 _BRACE = re.compile(r"\\\\|\\[{}]|[{}]")
 _AFTER_HASHES = re.compile(r"####\s*(.+?)\s*$")
-_AIME = re.compile(r"\$?(\d{1,3})(?:\^\{?\\circ\}?|°)?\$?", re.ASCII)  # one of 2025 has a degree sign
+_AIME = re.compile(r"\$?(\d{1,3})(?:\^\{?\\circ\}?|°)?\$?", re.ASCII)  # one 2025 answer has a degree sign
 _OPTION = re.compile(r"(?:^|[,\s'\"\[])([a-j]) \)(?= )")
 _COMMAND = re.compile(r"\\[A-Za-z]+")
 _LETTER = re.compile(r"[^\W\d_]")
 
 
 def fault_of(answer: str) -> str | None:
-    r"""Return what makes a gold answer unusable, as the end of a sentence; None if it is sound.
+    r"""Return what makes a gold answer unusable, as the end of a sentence; None if the answer is usable.
 
     >>> [fault_of(gold) for gold in (r"\frac{1}{2}", "[0, 1)", "nan", r"\boxed{}", "$$")]
     [None, None, 'is not a finite number', 'is an empty box', 'holds no answer']
@@ -82,13 +82,13 @@ def _usable(row: Record, field: str, answer: str) -> str:
 
 
 def plain(row: Record, choices: Choices) -> str:
-    """The answer field as it is; a choice as its letter."""
+    """Return the answer field unchanged, or the letter of the right choice if there are choices."""
     text = row.text("answer", *ANSWER)
     return choice(row, choices) if choices else _usable(row, row.field("answer", *ANSWER), text)
 
 
 def gsm8k(row: Record, choices: Choices) -> str:
-    """The number after the last ``####``, without commas; a bare number serves as well."""
+    """Return the number after the last ``####``, or a bare number, without commas."""
     text = row.text("answer", "answer")
     answer = (match[1] if (match := _AFTER_HASHES.search(text)) else text).replace(",", "")
     if parse_number(answer) is None:
@@ -98,9 +98,11 @@ def gsm8k(row: Record, choices: Choices) -> str:
 
 
 def math(row: Record, choices: Choices) -> str:
-    """The last box of the solution, as published; the answer field if there is none, or where you name it.
+    """Return the contents of the solution's last box, or the answer field.
 
-    Copies of MATH have an answer field that was stripped for comparing strings: of matrices it keeps no rows.
+    The answer field is used if there is no box, or if the user names the field. Otherwise the box is
+    preferred because some copies of MATH have an answer field that was stripped for string comparison and
+    lost the rows of matrices.
     """
     solution = row.find("solution", "solution")
     text = solution[1] if solution and isinstance(solution[1], str) else ""
@@ -114,7 +116,7 @@ def math(row: Record, choices: Choices) -> str:
 
 
 def boxed(row: Record, choices: Choices) -> str:
-    """The inside of the solution's last box."""
+    """Return the contents of the solution's last box."""
     solution = row.text("solution", "solution", "answer")
     answer = box.of(solution).strip() if (box := last_box(solution)) else ""
     if not answer:
@@ -126,7 +128,10 @@ def boxed(row: Record, choices: Choices) -> str:
 
 
 def minerva(row: Record, choices: Choices) -> str:
-    """The last box of the solution, Python in it as LaTeX; without a solution, the answer field."""
+    """Return the solution's last box, with Python rewritten as LaTeX.
+
+    Return the answer field if there is no solution.
+    """
     if row.find("solution", "solution") is None:
         return plain(row, ())
     answer = _INNER_DOLLARS.sub(" ", boxed(row, choices))
@@ -134,7 +139,7 @@ def minerva(row: Record, choices: Choices) -> str:
 
 
 def expected(row: Record, choices: Choices) -> str:
-    """The expected, or final, answer; "n/a" means that nobody found one."""
+    """Return the expected or final answer; "n/a" is an error, because it means that there is no answer."""
     names = ("expected_answer", "final_answer")
     text, field = row.text("answer", *names), row.field("answer", *names)
     if text.lower() == "n/a":
@@ -143,7 +148,7 @@ def expected(row: Record, choices: Choices) -> str:
 
 
 def aime(row: Record, choices: Choices) -> str:
-    """An integer in 0..999 without leading zeros."""
+    """Return an integer in 0..999 without leading zeros."""
     names = ("answer", "expected_answer")
     text = row.text("answer", *names)
     digits = _AIME.fullmatch(text)
@@ -153,7 +158,7 @@ def aime(row: Record, choices: Choices) -> str:
 
 
 def number(row: Record, choices: Choices) -> str:
-    """A plain number."""
+    """Return a plain number."""
     text = row.text("answer", "answer", "Answer")
     if parse_number(text) is None:
         raise row.error(row.field("answer", "answer", "Answer"), "is not a number", text)
@@ -161,7 +166,7 @@ def number(row: Record, choices: Choices) -> str:
 
 
 def olympiad(row: Record, choices: Choices) -> str:
-    """The final answers, joined by commas, without dollar signs."""
+    """Return the final answers without dollar signs, joined by commas."""
     value, field = row.value("answer", "final_answer"), row.field("answer", "final_answer")
     parts = [part.strip() for part in value if isinstance(part, str)] if isinstance(value, Sequence) else []
     answer = ", ".join(part.replace("$", "") for part in parts if part)
@@ -173,9 +178,10 @@ def olympiad(row: Record, choices: Choices) -> str:
 
 
 def ground_truth(row: Record, choices: Choices) -> str:
-    """The truth of a row of Open-Instruct: an answer, or constraints in either of its two forms.
+    """Return the gold of an Open-Instruct row: an answer, or constraints.
 
-    One function with its arguments (RLVR-IFeval), or lists of ids and arguments (IF multi-constraints).
+    Constraints are published in two formats: one function with its arguments (RLVR-IFeval), or lists of ids
+    and arguments (IF multi-constraints).
     """
     kind, field = questions.task(row), row.field("answer", "ground_truth")
     if kind != "instructions":
@@ -199,23 +205,23 @@ def ground_truth(row: Record, choices: Choices) -> str:
 
 
 def _unpacked(value: object) -> object:
-    """Return the object that a text writes as JSON or as a Python literal; a list of one is what it holds."""
+    """Return the value of a JSON text or Python literal, and unwrap lists that hold one item."""
     if isinstance(value, str):
         value = _literal(value)
     return _unpacked(value[0]) if isinstance(value, list) and len(value) == 1 else value
 
 
 def _literal(text: str) -> object:
-    """Return the value of a literal without running code; the text itself if it is no literal."""
+    """Return the value of a literal without running code; the text itself if it is not a literal."""
     for read in (json.loads, literal_eval) if len(text) <= _LONGEST else ():
         with suppress(ValueError, SyntaxError, TypeError, RecursionError, MemoryError), catch_warnings():
-            simplefilter("ignore")  # of the parser, about what the text holds
+            simplefilter("ignore")  # ignore the parser's warnings about the text
             return read(text)
     return text
 
 
 def verl_truth(row: Record, choices: Choices) -> str:
-    """``reward_model.ground_truth``; of a list of accepted texts, written as JSON, its first."""
+    """Return ``reward_model.ground_truth``, or its first text if it is a JSON list of accepted texts."""
     model, field = row.value("answer", "reward_model"), row.field("answer", "reward_model")
     truth = model.get("ground_truth") if isinstance(model, Mapping) else model
     if isinstance(truth, str) and truth.lstrip().startswith("["):
@@ -227,19 +233,19 @@ def verl_truth(row: Record, choices: Choices) -> str:
 
 
 def continuation(row: Record, choices: Choices) -> str:
-    """The words that follow those of the question."""
+    """Return the words that follow the question's words."""
     return questions.continuation(row)
 
 
 def nothing(row: Record, choices: Choices) -> str:
-    """A writing task has no answer."""
+    """Raise the row's error, because a writing task has no answer."""
     raise row.error("answer", "is not looked for in an open set", as_text(row.values.get("id")))
 
 
 def choice(row: Record, choices: Choices) -> str:
-    """The letter of the right option, from a letter, an index from 0, or the option's text.
+    """Return the letter of the right option, given as a letter, an index from 0, or the option's text.
 
-    The row's error for a letter that is also the text of another option: it may mean either.
+    Raise the row's error for a letter that is also the text of another option, because it is ambiguous.
     """
     text, field = row.text("answer", *CHOICE), row.field("answer", *CHOICE)
     alone, others = letter_alone(text, choices), texts_of(text, choices)
@@ -255,7 +261,7 @@ def choice(row: Record, choices: Choices) -> str:
 
 
 def letter(row: Record, choices: Choices) -> str:
-    """The letter of the right option; never an option's text, as "b" may be one too."""
+    """Return the letter of the right option; an option's text is not accepted, because "b" may be one."""
     text = row.text("answer", "correct", "answer").upper()
     if len(text) != 1 or text not in LETTERS[: len(choices)]:
         field = row.field("answer", "correct", "answer")
@@ -264,7 +270,7 @@ def letter(row: Record, choices: Choices) -> str:
 
 
 def choice_by_index(row: Record, choices: Choices) -> str:
-    """The letter of the option whose index from 0 the row gives."""
+    """Return the letter of the option whose index (from 0) the row has."""
     text = row.text("answer", "answer")
     if not re.fullmatch(r"\d", text) or int(text) >= len(choices):
         raise row.error(
@@ -274,12 +280,12 @@ def choice_by_index(row: Record, choices: Choices) -> str:
 
 
 def first(row: Record, choices: Choices) -> str:
-    """The letter of the first option, before they are shuffled."""
+    """Return the letter of the first option, because rows list the right option first."""
     return LETTERS[0]
 
 
 def arc_letter(row: Record, choices: Choices) -> str:
-    """The letter of the option whose label the key names: "3" is the third of 1, 2, 3, 4."""
+    """Return the letter of the option with the row's label: "3" is the third of the labels 1, 2, 3, 4."""
     key = row.text("answer", "answerKey")
     labels = [label for label, _ in _arc_options(row)]
     if labels.count(key) != 1:
@@ -288,7 +294,7 @@ def arc_letter(row: Record, choices: Choices) -> str:
 
 
 def listed_choices(row: Record) -> Choices:
-    """Options given as a list; a leading "A)" is taken off."""
+    """Return options from a list, without a leading "A)"."""
     value = row.value("choices", "choices", "options")
     if isinstance(value, str):
         return spelled_choices(row)
@@ -299,7 +305,7 @@ def listed_choices(row: Record) -> Choices:
 
 
 def spelled_choices(row: Record) -> Choices:
-    """Options in one string: ``a ) 12 , b ) 16``, some of them with the letter twice."""
+    """Return options from one string such as ``a ) 12 , b ) 16``; some rows repeat a letter."""
     value = row.text("choices", "options", "choices")
     pieces = _OPTION.split(" " + value.strip(" []'\""))[1:]
     options = {letter: text.strip(" ,'\"]") for letter, text in zip(pieces[::2], pieces[1::2], strict=True)}
@@ -309,18 +315,21 @@ def spelled_choices(row: Record) -> Choices:
 
 
 def right_first(row: Record) -> Choices:
-    """GPQA's right answer, then its three wrong ones."""
+    """Return GPQA's right answer and then its three wrong answers."""
     names = ("Correct Answer", *(f"Incorrect Answer {number}" for number in (1, 2, 3)))
     return tuple(row.text("choices", name) for name in names)
 
 
 def arc_choices(row: Record) -> Choices:
-    """The options' texts, in the order of their labels in the row."""
+    """Return the options' texts, in the order of their labels in the row."""
     return tuple(text for _, text in _arc_options(row))
 
 
 def _arc_options(row: Record) -> list[tuple[str, str]]:
-    """Return the (label, text) pairs: the hub has columns, the original file nests them in the question."""
+    """Return the (label, text) pairs of an ARC row.
+
+    The hub's rows have lists of labels and texts. The original file nests pairs in the question.
+    """
     nested = row.values.get("question")
     value = nested.get("choices") if isinstance(nested, Mapping) else row.value("choices", "choices")
     pairs: list[tuple[object, object]] = []
@@ -337,9 +346,9 @@ def _arc_options(row: Record) -> list[tuple[str, str]]:
 
 
 def own_kind(row: Record) -> Kind | None:
-    """Return the kind that a user's row names, or "instructions" where it has constraints; else None.
+    """Return the kind that a user's row names, or "instructions" if the row has constraints; else None.
 
-    A field "kind" that the user reads as something else (``fields={"subject": "kind"}``) names none.
+    A field "kind" that the user assigned to another noun (``fields={"subject": "kind"}``) is ignored.
     """
     taken = "kind" not in row.renamed and "kind" in row.renamed.values()
     named = None if taken else row.find("kind", "kind")
@@ -354,7 +363,7 @@ def own_kind(row: Record) -> Kind | None:
 
 
 def own_number(row: Record, choices: Choices) -> str:
-    """A number in plain notation."""
+    """Return the answer field, which must be a number."""
     answer = plain(row, ())
     if parse_number(sides(clean(answer))[-1]) is None:
         raise row.error(row.field("answer", *ANSWER), "is not a number", answer)
@@ -362,7 +371,7 @@ def own_number(row: Record, choices: Choices) -> str:
 
 
 def text(row: Record, choices: Choices) -> str:
-    """The accepted texts, one on each line, from a text or a list of texts."""
+    """Return the accepted texts, one per line, from a text or a list of texts."""
 
     def fault(item: str) -> str | None:
         if not normal_text(item):
@@ -375,13 +384,13 @@ def text(row: Record, choices: Choices) -> str:
 
 
 def verbatim(row: Record, choices: Choices) -> str:
-    """The accepted texts as they are, one on each line, from a text or a list of texts."""
+    """Return the accepted texts unchanged, one per line, from a text or a list of texts."""
     fault = "holds a line break, which no box can"
     return "\n".join(_texts(row, lambda item: fault if "\n" in item else None))
 
 
 def overlap(row: Record, choices: Choices) -> str:
-    """The accepted texts, one on each line, their line breaks as blanks; each has words."""
+    """Return the accepted texts, one per line, with line breaks as blanks; each text must have words."""
     fault = "has no word to overlap with, but articles and punctuation"
     items = _texts(row, lambda item: None if tokens_of(item) else fault)
     return "\n".join(" ".join(item.split()) for item in items)
@@ -402,7 +411,7 @@ def _texts(row: Record, fault_of: Callable[[str], str | None]) -> list[str]:
 
 
 def instructions(row: Record, choices: Choices) -> str:
-    """IFEval's two fields as one text; each instruction and each of its arguments is checked."""
+    """Return IFEval's two fields as one JSON text, with every instruction and argument validated."""
     from envs.instructions.constraints import FIELDS, ConstraintError, write_constraints
 
     given = [row.value(field, field) for field in FIELDS]
@@ -424,4 +433,4 @@ OWN: Mapping[Kind, Gold] = {
     "instructions": instructions,
     "code": any_tests,
 }
-"""The gold answer of a row that names its kind; an open one has none."""
+"""The parser of the gold answer by kind, for rows that name their kind; open rows have no gold answer."""

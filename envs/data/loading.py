@@ -1,4 +1,4 @@
-"""Load problems: any data set, file or synthetic family as a tuple of problems, or one clear error."""
+"""Load any data set, file or synthetic family as a tuple of problems, or raise one clear error."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NOUNS = (
     "reference",
 )
 OWN_FILE_NAMES = ("file", "jsonl", "json", "parquet", "open")
-"""Names for your own data; under "open" problems have no answers, and none is looked for."""
+"""Names for your own data; problems loaded as "open" have no answers, and answer fields are ignored."""
 SHOWN = 12  # how many valid keys an error lists
 
 
@@ -45,12 +45,12 @@ def load_problems(
 ) -> tuple[Problem, ...]:
     """Return the problems of a data set, of your own file (name "file"), or of a synthetic family.
 
-    A data set goes by its name or its hub id; any other "owner/name" of the hub is read as a file of your own
-    is. ``path`` reads a local JSONL, JSON or Parquet file instead of the hub, or the shards of a folder or a
-    glob (a shard named for another split is not read); ``fields`` names its fields, e.g.
-    ``{"question": "prompt", "answer": "gold"}``. ``levels``, ``subjects`` and ``ids`` keep what they name,
-    and what matches nothing is an error. ``seed`` shuffles (the same order for every ``limit``), ``limit``
-    keeps the first n. Split "all" reads every row of a local file.
+    ``name`` is a data set's name or hub id. Any other "owner/name" of the hub is parsed like your own file.
+    ``path`` is a local JSONL, JSON or Parquet file to read instead of the hub, or a folder or a glob of
+    shards; shards named for another split are skipped. ``fields`` gives the names of the fields, e.g.
+    ``{"question": "prompt", "answer": "gold"}``. ``levels``, ``subjects`` and ``ids`` select problems, and a
+    value that matches no problem is an error. ``seed`` shuffles in an order that does not depend on
+    ``limit``, and ``limit`` keeps the first problems. The split "all" reads every row of a local file.
 
     >>> [problem.question for problem in load_problems("words", split="test", limit=1, seed=0, levels=[1])]
     ['Ann has 9 books. Ann loses 1. How many books?']
@@ -76,7 +76,7 @@ def load_problems(
 
 
 def entry_of(name: str, path: str | PathLike[str] | None) -> DataSet:
-    """Return the data set of a name, a hub id or a file of one's own; DataError if there is none."""
+    """Return the data set for a name, a hub id or your own file; raise DataError for an unknown name."""
     if name in OWN_FILE_NAMES:
         if path is None:
             raise DataError(f"{name!r}: give path= the file to read")
@@ -114,7 +114,7 @@ def rows_of(
 
 
 def _of_split(rows: Iterable[Record], split: str, field: str, path: str | PathLike[str]) -> Iterator[Record]:
-    """Yield the rows of a split and those that name none; DataError if there are neither."""
+    """Yield the rows of a split and the rows that name no split; raise DataError if there are none."""
     known: set[str] = set()
     any_row = False
     for row in rows:
@@ -129,7 +129,7 @@ def _of_split(rows: Iterable[Record], split: str, field: str, path: str | PathLi
 
 
 def checked_fields(fields: Mapping[str, str] | None) -> Mapping[str, str]:
-    """Return the names of fields by our nouns; DataError for an unknown noun."""
+    """Return the user's field names by our nouns; raise DataError for an unknown noun."""
     if fields is not None and not isinstance(fields, Mapping):
         raise DataError(f"fields: needs a table from our names to yours, got {shorten(fields)}")
     for noun, name in (fields or {}).items():
@@ -150,9 +150,9 @@ def _read(
     is_open: bool,
     seed: int,
 ) -> list[Problem]:
-    """Return the selected problems; no row is read once there are ``enough``.
+    """Return the selected problems; stop after ``enough`` of them.
 
-    DataError for a bad row, except in a loose data set: there a warning says how many were left out.
+    Raise DataError for a bad row. In a loose data set, leave bad rows out and warn about their number.
     """
     problems: list[Problem] = []
     left_out: list[DataError] = []
@@ -168,7 +168,7 @@ def _read(
             continue
         known = seen.setdefault(problem.id, row.location)
         if known is not row.location:
-            if entry.streamed:  # the question again, with another solution
+            if entry.streamed:  # the same question with another solution
                 continue
             raise row.error("id", f"is a duplicate of {known}", problem.id)
         problems.append(problem)
@@ -187,9 +187,9 @@ def _read(
 
 
 def problem_of(entry: DataSet, row: Record, split: str, *, is_open: bool, seed: int = 0) -> Problem:
-    """Return the row as a problem, or raise its error; of an open one no answer is looked for.
+    """Return the row as a problem, or raise the row's error; an open problem gets no answer.
 
-    ``seed`` draws the order of the choices in a set that lists the right one first.
+    ``seed`` determines the order of the choices in a data set that lists the right choice first.
     """
     choices = _choices(entry, row)
     named = golds.own_kind(row) if entry.own else entry.row_kind(row) if entry.row_kind else None
@@ -224,13 +224,13 @@ def problem_of(entry: DataSet, row: Record, split: str, *, is_open: bool, seed: 
 
 
 def _own_text(entry: DataSet, row: Record, name: str) -> str | UnsetType:
-    """Return a text of a user's row for a verifier model; UNSET if it has none."""
+    """Return a user's text for a verifier model (rubric or reference); UNSET if the row has none."""
     field = row.find(name, name) if entry.own else None
     return UNSET if field is None or field[1] is None else row.text(name, name)
 
 
 def _choices(entry: DataSet, row: Record) -> tuple[str, ...]:
-    if entry.choices:  # some published options have lines
+    if entry.choices:  # some published options have line breaks
         options = tuple(" ".join(option.split()) for option in entry.choices(row))
         return tuple(row.whole("choices", option, one_line=True) for option in options)
     given = row.find("choices", "choices") if entry.own else None
@@ -243,9 +243,9 @@ def _choices(entry: DataSet, row: Record) -> tuple[str, ...]:
 
 
 def _id(entry: DataSet, row: Record, split: str, question: str) -> str:
-    """Return the data set's name with the row's own id or its index: unique among data sets.
+    """Return an id that is unique among data sets: the data set's name and the row's own id or index.
 
-    A row of a stream has no fixed index, so it takes its question's hash.
+    A streamed row has no fixed index, so the hash of its question takes the place of the index.
     """
     field = row.find("id", *entry.ids)
     if "id" in row.renamed and field is None:
@@ -259,7 +259,7 @@ def _id(entry: DataSet, row: Record, split: str, question: str) -> str:
 
 
 def question_hash(question: str) -> str:
-    r"""Return 16 hexadecimal digits for a question; how many blanks are between words does not matter.
+    r"""Return a hash of a question as 16 hexadecimal digits; the amount of white space does not matter.
 
     >>> question_hash("What is  1 + 1?") == question_hash("What is\n1 + 1?")
     True
@@ -300,7 +300,7 @@ _KEYS: Mapping[str, Callable[[Problem], str]] = {
 def _wanted(
     levels: Iterable[str | int] | None, subjects: Iterable[str] | None, ids: Iterable[str] | None
 ) -> Mapping[str, frozenset[str]]:
-    """Return the levels, subjects and ids to keep, in plain form; what is None keeps all."""
+    """Return the levels, subjects and ids to keep, in plain form; None means no restriction."""
     wanted: dict[str, frozenset[str]] = {}
     if levels is not None:
         wanted["levels"] = frozenset(map(normal_level, listed("levels", levels, int)))
@@ -314,7 +314,10 @@ def _wanted(
 def _selected(
     name: str, problems: Sequence[Problem], selection: Mapping[str, frozenset[str]]
 ) -> list[Problem]:
-    """Return the problems that are kept; DataError for a wanted key that none has, and for none kept."""
+    """Return the selected problems.
+
+    Raise DataError if a wanted level, subject or id matches no problem, or if no problem is selected.
+    """
     for what, wanted in selection.items():
         if not wanted:
             raise DataError(f"{name}, {what}: is empty; leave it out to keep everything")

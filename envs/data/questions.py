@@ -1,4 +1,4 @@
-"""Read the question of a row, as each data set has it, and which rows belong to a set."""
+"""Parse the question and the tests of a row in each data set's format, and decide which rows to keep."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from debate.types import Kind
 from envs.data.records import Record
 from envs.programs import ProgramTests, write_tests
 
-SHOWN, CONTINUED = 100, 50  # words of an article that are shown, and words of it that follow
+SHOWN, CONTINUED = 100, 50  # number of words of an article in the question, and in the continuation
 BLOCK = "Write the whole program in one ```python block."
 TASKS: Mapping[str, Kind] = {"gsm8k": "number", "math": "expression", "ifeval": "instructions"}
-"""How a row of Open-Instruct is graded, by its field "dataset"."""
+"""The kind of an Open-Instruct row, by its field "dataset"."""
 
 _ASKED = re.compile(r"(?:^|\n\n)(?:Question|Problem):\s*")
 _TO_ANSWER = re.compile(r"\s*\n\s*(?:Answer|Solution):\s*\Z")
@@ -24,12 +24,12 @@ _BEHIND = re.compile(r"([(\[]) +")
 
 
 def of_fields(*names: str) -> Callable[[Record], str]:
-    """Return the reader of a question that is the first of these fields."""
+    """Return a parser that takes the question from the first of these fields that a row has."""
     return lambda row: row.text("question", *names)
 
 
 def question(row: Record) -> str:
-    """The question, or problem, field; of a list of chat messages the last of the user."""
+    """Return the question or problem field; from a list of chat messages, the user's last message."""
     names = ("problem", "question", "Problem")
     found = row.find("question", *names)
     asked = last_of_user(found[1]) if found else None
@@ -37,7 +37,7 @@ def question(row: Record) -> str:
 
 
 def last_of_user(value: object) -> str | None:
-    """Return the content of the last message of role "user"; None if there is none.
+    """Return the content of the last message with role "user"; None if there is none.
 
     >>> last_of_user([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "1+1?"}])
     '1+1?'
@@ -50,7 +50,7 @@ def last_of_user(value: object) -> str | None:
 
 
 def message(row: Record) -> str:
-    """The last message of the user; in Eurus-2 without its request for a box."""
+    """Return the user's last message, without the request for a box that Eurus-2 adds."""
     names = ("messages", "prompt")
     field, value = row.field("question", *names), row.value("question", *names)
     content = last_of_user(value)
@@ -63,7 +63,7 @@ def message(row: Record) -> str:
 
 
 def task(row: Record) -> Kind:
-    """The kind of a row of Open-Instruct; the row's error for a verifier that is not here."""
+    """Return the kind of an Open-Instruct row; raise the row's error for a verifier that we do not have."""
     name = str(row.values.get("dataset", "")).lower()
     if name not in TASKS:
         known = ", ".join(TASKS)
@@ -72,7 +72,7 @@ def task(row: Record) -> Kind:
 
 
 def without_shots(row: Record) -> str:
-    """The message; of one that shows worked examples first, its last question alone."""
+    """Return the user's last message; if it starts with worked examples, only its last question."""
     text = message(row)
     if task(row) == "instructions":
         return text
@@ -80,7 +80,7 @@ def without_shots(row: Record) -> str:
 
 
 def body_and_question(row: Record) -> str:
-    """SVAMP keeps the story and the question apart."""
+    """Return the story and the question, which SVAMP keeps in two fields."""
     if "question" in row.renamed:
         return row.text("question")
     body = row.text("body", "Body").rstrip()
@@ -88,33 +88,33 @@ def body_and_question(row: Record) -> str:
 
 
 def with_context(row: Record) -> str:
-    """OlympiadBench puts shared premises into a field of their own."""
+    """Return the question after its context, the field for shared premises in OlympiadBench."""
     context = row.find("context", "context")
     before = f"{context[1]}\n" if context and context[1] else ""
     return before + question(row)
 
 
 def arc_question(row: Record) -> str:
-    """The question's text; the original file keeps it in the question's "stem"."""
+    """Return the question's text, which ARC's original file keeps in the question's "stem"."""
     value = row.value("question", "question")
     stem = value.get("stem") if isinstance(value, Mapping) else None
     return stem.strip() if isinstance(stem, str) and stem.strip() else row.text("question", "question")
 
 
 def mbpp_question(row: Record) -> str:
-    """The task with its first test, which names the function; the others stay hidden."""
+    """Return the task with its first test, which shows the function's name; the other tests stay hidden."""
     task, tests = row.text("question", "text", "prompt"), texts(row, "test_list")
     return f"{task}\n\n```python\n{tests[0]}\n```\n\n{BLOCK}" if tests else task
 
 
 def humaneval_question(row: Record) -> str:
-    """The beginning of the program, with what it is to do."""
+    """Return a request to complete the program's beginning, which describes the task."""
     start = str(row.value("prompt", "prompt")).rstrip()
     return f"Complete this program.\n\n```python\n{start}\n```\n\n{BLOCK}"
 
 
 def apps_question(row: Record) -> str:
-    """The question, and what form the program has: it reads standard input, or begins as starter_code."""
+    """Return the question and the required program: one that reads standard input or extends starter_code."""
     start = row.values.get("starter_code")
     form = (
         f"Begin with this code.\n\n```python\n{start.rstrip()}\n```\n\n"
@@ -125,7 +125,10 @@ def apps_question(row: Record) -> str:
 
 
 def texts(row: Record, field: str) -> tuple[str, ...]:
-    """Return the texts of a list, none of them empty; a text alone is a list of one."""
+    """Return the texts of a list field; a single text counts as a list of one.
+
+    Raise the row's error if an item of a list is not a text or is blank.
+    """
     value = row.values.get(field)
     items = [value] if isinstance(value, str) else value if isinstance(value, Sequence) else []
     found = tuple(item for item in items if isinstance(item, str) and item.strip())
@@ -135,12 +138,12 @@ def texts(row: Record, field: str) -> tuple[str, ...]:
 
 
 def to_be_continued(row: Record) -> str:
-    """The first words of a paragraph, after the request to continue it."""
+    """Return a request to continue a text, and the first words of the row's paragraph."""
     return f"Continue this text by about {CONTINUED} words:\n\n{_printed(_words(row)[:SHOWN])}"
 
 
 def continuation(row: Record) -> str:
-    """The words that follow."""
+    """Return the paragraph's words after the ones in the question."""
     return _printed(_words(row)[SHOWN : SHOWN + CONTINUED])
 
 
@@ -149,29 +152,32 @@ def _words(row: Record) -> list[str]:
 
 
 def _printed(words: list[str]) -> str:
-    """Return words as they are printed: WikiText sets punctuation apart."""
+    """Return the words as text, without the blanks that WikiText puts around punctuation."""
     return _BEHIND.sub(r"\1", _BEFORE.sub(r"\1", " ".join(words)))
 
 
 def is_long(row: Record) -> bool:
-    """Whether a row is a paragraph with words enough to show and to continue, and no heading."""
+    """Return whether a row has enough words for the question and the continuation, unlike a heading."""
     text = row.values.get("text")
     return isinstance(text, str) and len(text.split()) >= SHOWN + CONTINUED
 
 
 def is_hardest(row: Record) -> bool:
-    """DeepMath's problems of difficulty 9 and above."""
+    """Return whether a DeepMath problem has difficulty 9 or above."""
     value = row.values.get("difficulty")
     return isinstance(value, int | float) and value >= 9
 
 
 def is_numerical(row: Record) -> bool:
-    """OlympiadBench's benchmark of 572 has its numerical problems, also those with several answers."""
+    """Return whether an answer is numerical, as in OlympiadBench's benchmark of 572 problems.
+
+    The benchmark includes problems with several answers.
+    """
     return row.text("answer_type", "answer_type") == "Numerical"
 
 
 def is_mathematics(row: Record) -> bool:
-    """Eurus-2 has code too, whose verifier is not here."""
+    """Return whether a Eurus-2 row is mathematics; we have no verifier for its code problems."""
     return row.values.get("ability") == "math"
 
 
@@ -181,11 +187,11 @@ def same(got, wanted):
         return [plain(one) for one in value] if isinstance(value, (list, tuple)) else value
     return plain(got) == plain(wanted) or [plain(got)] == plain(wanted)
 """
-"""APPS wraps some of the values that a function is to return in a list of one."""
+"""Code that compares return values. APPS wraps some expected values in a list of one item."""
 
 
 def any_tests(row: Record, choices: tuple[str, ...]) -> str:
-    """The tests of a user's row, by the fields that one of the sets has: test_list, test or input_output."""
+    """Return the tests of a user's row in the format of MBPP, HumanEval or APPS, chosen by its fields."""
     for field, read in (("test_list", mbpp), ("entry_point", humaneval), ("input_output", apps)):
         if row.values.get(field) is not None:
             return read(row, choices)
@@ -193,14 +199,14 @@ def any_tests(row: Record, choices: tuple[str, ...]) -> str:
 
 
 def mbpp(row: Record, choices: tuple[str, ...]) -> str:
-    """The statements of test_list and challenge_test_list, with what they need before them."""
+    """Return the statements of test_list and challenge_test_list, with their setup code."""
     tests = (*texts(row, "test_list"), *texts(row, "challenge_test_list"))
     setup = "\n".join((*texts(row, "test_setup_code"), *texts(row, "test_imports")))
     return _written(row, "test_list", ProgramTests(asserts=tests, setup=setup))
 
 
 def humaneval(row: Record, choices: tuple[str, ...]) -> str:
-    """The function check of the field test, called with the entry point."""
+    """Return the field test with a call of its function ``check`` on the entry point."""
     start = row.whole("prompt", str(row.value("prompt", "prompt")))
     entry = row.value("entry_point", "entry_point")
     if not isinstance(entry, str) or not entry.isidentifier():
@@ -210,7 +216,7 @@ def humaneval(row: Record, choices: tuple[str, ...]) -> str:
 
 
 def apps(row: Record, choices: tuple[str, ...]) -> str:
-    """The inputs and outputs of input_output: of a program, or where it has fn_name, of a function."""
+    """Return the inputs and outputs in input_output as tests of a program, or of the function fn_name."""
 
     def lines(value: object) -> str:
         return "\n".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -1,7 +1,7 @@
-"""Rows of JSONL, JSON and Parquet files and of the hub, each with its location for error messages.
+"""Read rows of JSONL, JSON and Parquet files and of the hub, each with its location for error messages.
 
-The files are read by hand, not by ``datasets``: its Arrow tables give all rows the same fields and types, and
-no row could be named by its line.
+Files are read without ``datasets``, because its Arrow tables give all rows the same fields and types, and
+because error messages could then not name a row's line.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from envs.errors import HALF_CHARACTER, DataError, MissingPackageError, Unreacha
 from envs.hub import is_reachable, spare_retries, why_not
 
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-"""Control characters and line breaks, which no name and no option may hold."""
-LARGEST_JSON = 1 << 30  # bytes of a JSON file, which is read whole
-SHUFFLE_BUFFER = 10_000  # rows of a stream that are held in memory to draw the next one from
+"""Control characters and line breaks, which names and options must not contain."""
+LARGEST_JSON = 1 << 30  # maximum bytes of a JSON file, which is read as a whole
+SHUFFLE_BUFFER = 10_000  # rows of a stream in the shuffle buffer
 SUFFIXES = (".parquet", ".jsonl", ".json")
 NO_DATA = ("dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json")
-"""Notes of the hub's libraries in a folder of data."""
+"""Metadata files that the hub's libraries write into a data folder."""
 SPLITS = ("train", "training", "test", "validation", "valid", "val", "dev")
-"""Splits whose name alone can be a file's name."""
+"""Names of splits that are recognized as a file's whole name."""
 _SHARD = re.compile(r"(\w[\w.-]*?)-\d+-of-\d+(?:-[0-9a-f]+)?", re.ASCII)
 
 
@@ -36,7 +36,7 @@ _SHARD = re.compile(r"(\w[\w.-]*?)-\d+-of-\d+(?:-[0-9a-f]+)?", re.ASCII)
 class Record:
     """One row: its values by field name, and its location ("FILE, line N") for error messages.
 
-    ``renamed`` maps our nouns (question, answer, id, level, subject, choices) to a user's field names.
+    ``renamed`` maps our nouns (question, answer, id, level, subject, choices) to the user's field names.
     """
 
     location: str
@@ -45,9 +45,10 @@ class Record:
     renamed: Mapping[str, str]
 
     def find(self, noun: str, *names: str) -> tuple[str, object] | None:
-        """Return (field, value) of the first of ``names`` that is present; the user's own name wins.
+        """Return the field and the value of the first of ``names`` that is present; None if none is.
 
-        That may lead into nested objects, as "reward_model.ground_truth" does.
+        The user's own field name replaces ``names``. It may point into nested objects, such as
+        "reward_model.ground_truth".
         """
         if noun not in self.renamed:
             return next(((name, self.values[name]) for name in names if name in self.values), None)
@@ -62,7 +63,7 @@ class Record:
         return path, value
 
     def value(self, noun: str, *names: str) -> object:
-        """Return the value of a field that must be there."""
+        """Return the value of a required field; raise the row's error if it is missing."""
         field = self.find(noun, *names)
         if field is None:
             wanted = self.renamed.get(noun) or " or ".join(dict.fromkeys(names)) or noun
@@ -72,7 +73,7 @@ class Record:
         return field[1]
 
     def text(self, noun: str, *names: str) -> str:
-        """Return a field that must be there as text that is not empty."""
+        """Return a required field as nonempty text; raise the row's error if this is impossible."""
         value, field = self.value(noun, *names), self.field(noun, *names)
         text = as_text(value)
         if text is None:
@@ -82,7 +83,10 @@ class Record:
         return self.whole(field, text)
 
     def whole(self, field: str, text: str, *, one_line: bool = False) -> str:
-        """Return a field's text; its error for half a character or, in one line, a control character."""
+        """Return a field's text; raise the row's error if it has a lone surrogate.
+
+        With ``one_line``, control characters and line breaks are also errors.
+        """
         if HALF_CHARACTER.search(text):
             raise self.error(field, "holds half a character (a lone surrogate)", text)
         if one_line and (control := CONTROL.search(text)):
@@ -90,7 +94,7 @@ class Record:
         return text
 
     def field(self, noun: str, *names: str) -> str:
-        """Return the name under which the row has, or should have, a field."""
+        """Return the name of a noun's field in this row, or the expected name if the field is missing."""
         present = self.find(noun, *names)
         return present[0] if present else self.renamed.get(noun) or (names[0] if names else noun)
 
@@ -100,7 +104,7 @@ class Record:
 
 
 def as_text(value: object) -> str | None:
-    """Return text or a finite number as stripped text, whole floats without ".0"; None for anything else.
+    """Return text or a finite number as stripped text, integral floats without ".0"; else None.
 
     >>> as_text(27.0), as_text(0.5), as_text(" a "), as_text(None), as_text(True), as_text(float("nan"))
     ('27', '0.5', 'a', None, None, None)
@@ -113,9 +117,10 @@ def as_text(value: object) -> str | None:
 
 
 def files_of(path: str | os.PathLike[str]) -> tuple[Path, ...]:
-    """Return the files of a path, sorted: one file, the shards of a folder (or of its "data"), or a glob.
+    """Return the sorted files of a path: one file, the shards in a folder (or its "data" folder), or a glob.
 
-    Hidden files and the hub's own notes are left out. DataError for none, and for files of several kinds.
+    Hidden files and the hub's metadata files are left out. Raise DataError if there are no files, or if the
+    files have different suffixes.
     """
     if not isinstance(path, str | os.PathLike):
         raise DataError(f"path: needs a file, folder or glob, got {shorten(path)}")
@@ -131,14 +136,14 @@ def files_of(path: str | os.PathLike[str]) -> tuple[Path, ...]:
             hidden = "/." in f"/{pattern}"
             return _alike(given, _data_files(found, hidden=hidden, any_suffix=True))
         return (given,)
-    except OSError as error:  # a name that is too long, a folder that may not be read
+    except OSError as error:  # for example a name that is too long, or a folder without read permission
         name = str(error.filename or path)
         name = name if len(name) <= 200 else f"{name[:200]}..."
         raise DataError(f"{name}: {error.strerror or error}; give a file, folder or glob") from error
 
 
 def _data_files(paths: Iterator[Path], *, hidden: bool = False, any_suffix: bool = False) -> list[Path]:
-    """Return the files of data among paths, sorted, one name for each file and split."""
+    """Return the data files among paths, sorted, with each file once per split that its names name."""
     files: dict[tuple[str, str | None], Path] = {}
     for path in sorted(paths):
         is_data = path.suffix.lower() in SUFFIXES or (any_suffix and not path.is_dir())
@@ -165,7 +170,7 @@ def _alike(given: Path, files: Sequence[Path]) -> tuple[Path, ...]:
 
 
 def of_split(path: str | os.PathLike[str], files: Sequence[Path], names: Sequence[str]) -> tuple[Path, ...]:
-    """Return the shards whose file names name a split in ``names``, and those that name none.
+    """Return the shards whose file names name a split in ``names``, and the shards that name no split.
 
     >>> shards = [Path("train-00000-of-00001.parquet"), Path("test.parquet"), Path("more.parquet")]
     >>> [file.name for file in of_split("data", shards, ["test"])]
@@ -180,7 +185,7 @@ def of_split(path: str | os.PathLike[str], files: Sequence[Path], names: Sequenc
 
 
 def split_named(file: Path) -> str | None:
-    """Return the split that a file's name names, as a snapshot of the hub does; None if it names none.
+    """Return the split in a file's name, as in the hub's snapshots; None if there is none.
 
     >>> [split_named(Path(name)) for name in ("train-00001-of-00002.parquet", "test.jsonl", "sums-2.jsonl")]
     ['train', 'test', None]
@@ -190,13 +195,13 @@ def split_named(file: Path) -> str | None:
 
 
 def read_files(paths: Sequence[Path], renamed: Mapping[str, str]) -> Iterator[Record]:
-    """Yield the rows of files one after the other, counted through."""
+    """Yield the rows of several files in order, with one running index."""
     rows = (row for path in paths for row in _read_file(path, renamed))
     yield from (replace(row, index=index) for index, row in enumerate(rows))
 
 
 def _read_file(path: Path, renamed: Mapping[str, str]) -> Iterator[Record]:
-    """Yield the rows of a JSONL, JSON or Parquet file, chosen by its suffix (JSONL for any other)."""
+    """Yield the rows of a JSONL, JSON or Parquet file; a file with any other suffix is read as JSONL."""
     if not path.is_file():
         kind = "is a folder" if path.is_dir() else "is no plain file" if path.exists() else "no such file"
         raise DataError(f"{path}: {kind}; give path= a JSONL, JSON or Parquet file")
@@ -268,13 +273,13 @@ def _parsed(text: str, location: str) -> object:
         ) from error
     except RecursionError as error:
         raise DataError(f"{location}: is JSON nested too deeply to read") from error
-    except ValueError as error:  # a key that stands twice, a whole number of thousands of digits
+    except ValueError as error:  # a duplicate key, or an integer with thousands of digits
         raise DataError(f"{location}: is JSON that cannot be read: {error}") from error
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     values = dict(pairs)
-    if len(values) < len(pairs):  # the last would win silently
+    if len(values) < len(pairs):  # otherwise the last value would win silently
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"it has the key {shorten(twice)} twice in one object")
@@ -296,9 +301,9 @@ def read_hub(
     streamed: bool = False,
     seed: int | None = None,
 ) -> Iterator[Record]:
-    """Yield the rows of a hub data set's split, its configurations one after the other.
+    """Yield the rows of a hub data set's split, one configuration after the other.
 
-    ``streamed`` downloads only what is read; ``seed`` then also shuffles, in a buffer.
+    With ``streamed``, only the rows that are read are downloaded, and ``seed`` shuffles them in a buffer.
     """
     count = 0
     for config in configs:
@@ -327,7 +332,7 @@ def _hub_rows(
             yield from stream if seed is None else stream.shuffle(seed=seed, buffer_size=SHUFFLE_BUFFER)
         else:
             yield from datasets.load_dataset(hub_id, config, split=split)
-    except Exception as error:  # whatever the client raises, also in the middle of a stream: it is not here
+    except Exception as error:  # the client may raise anything, even in the middle of a stream
         if isinstance(error, OSError) and not is_reachable():
             raise UnreachableError(f"{location}: {why_not()}; path= reads a local copy (env.path)") from error
         raise DataError(

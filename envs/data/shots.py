@@ -1,4 +1,4 @@
-"""Solved examples to show before a problem: from the rows of a data set or a file, drawn by a seed."""
+"""Solved examples to show before a problem, sampled with a seed from the rows of a data set or a file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from envs.data.records import Record
 from envs.errors import DataError
 from envs.families import FAMILIES
 
-POOL = 1024  # rows of a stream that examples are drawn from
+POOL = 1024  # rows of a stream from which examples are sampled
 _SOLUTIONS = ("solution", "generated_solution", "rationale", "Rationale", "answer")
 _CALCULATOR = re.compile(r"<<[^<>\n]{0,200}>>")
 _HASHES = re.compile(r"\s*####[^\n]*\s*$")
@@ -29,10 +29,10 @@ def load_shots(
     path: str | PathLike[str] | None = None,
     fields: Mapping[str, str] | None = None,
 ) -> tuple[Shot, ...]:
-    """Return the solved problems of a data set or a file; rows of a stream up to ``POOL``.
+    """Return the solved problems of a data set or a file; of a stream, the first ``POOL`` rows.
 
-    The solution is the row's worked one if it has any, without GSM8K's calculator marks and its last line;
-    else the answer alone. DataError if a row has no answer.
+    The solution is the row's worked solution, without GSM8K's calculator annotations and last line. If the
+    row has none, the solution is the answer alone. Raise DataError if a row has no answer.
     """
     if name in FAMILIES and path is None:
         raise DataError(f"shots: {name} has no written solutions; name a file of examples in shots.path")
@@ -53,7 +53,7 @@ def _shot(row: Record, problem: Problem) -> Shot:
 
 
 def plain_solution(text: str) -> str:
-    """Return a written solution without GSM8K's calculator marks and its last line.
+    """Return a written solution without GSM8K's calculator annotations and last line.
 
     >>> plain_solution("He has 3 * 2 = <<3*2=6>>6 cats." + chr(10) + "#### 6")
     'He has 3 * 2 = 6 cats.'
@@ -64,10 +64,11 @@ def plain_solution(text: str) -> str:
 def with_shots(
     problems: Sequence[Problem], pool: Sequence[Shot], count: int, *, each: bool, seed: int
 ) -> tuple[Problem, ...]:
-    """Return the problems, each with ``count`` examples of a pool before it, and never itself.
+    """Return the problems, each with ``count`` examples from a pool; a problem is never its own example.
 
-    ``each``: drawn again for each problem, by its id; else the same for all, except a problem that is among
-    them. DataError if the pool has too few.
+    With ``each``, the examples are sampled anew for each problem, seeded by its id. Otherwise all problems
+    have the same examples, except that a problem among them is replaced in its own list. Raise DataError if
+    the pool is too small.
 
     >>> pool = [Shot(f"{n} + 1?", "It is easy.", str(n + 1)) for n in range(4)]
     >>> [problem] = with_shots([Problem("p", "2 + 1?", "3")], pool, 3, each=False, seed=0)
@@ -95,5 +96,5 @@ def _with_shots(problem: Problem, order: Sequence[Shot], count: int, each: bool,
 
 
 def same_question(question: str) -> str:
-    """Return what is equal for questions that differ in blanks and case alone."""
+    """Return a normal form of a question that ignores white space and case."""
     return " ".join(question.split()).casefold()

@@ -1,1 +1,1 @@
-"""Grading: find the answer in a reply, compare it by exact rules, then by math-verify in other processes."""
+"""Grading: find the answer in a reply, and compare it by exact rules or math-verify in other processes."""

@@ -1,10 +1,10 @@
-r"""The first two layers of the grader: what rules alone refuse or decide, and what a library may be asked.
+r"""The first two layers of the grader: refuse or decide answers by rules, and choose those for math-verify.
 
-An answer is compared as it is spelled, as a set of reals, as a word, a name or a relation, as a number, and
-as a formula or a list of formulas (``structures``), in this order. What remains goes to math-verify. The
-library drops what it does not know: bounds of sums, negations, primes, units, "and" for "or". So it is asked
-only about texts of a fixed alphabet, and only where whatever it may drop is the same on both sides: letters,
-names of functions, primes, subscripts, relation signs, commas and unions.
+Answers are compared in this order: by spelling, as sets of reals, as words, names or relations, as numbers,
+and as formulas or lists of formulas (``structures``). Undecided answers go to math-verify. That library drops
+what it cannot parse: bounds of sums, negations, primes, units, and the difference between "and" and "or". So
+it is used only for texts of a fixed alphabet, and only if everything that it may drop is the same on both
+sides: letters, names of functions, primes, subscripts, relation signs, commas and unions.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _DANGLING = re.compile(
 _STRAY = re.compile(r"[&#?$@]|\\\\")
 _MATH_WORDS = re.compile(r"(?<![\\A-Za-z])(?!sqrt|frac|sin|cos|tan|log|ln|pi|exp|mod)[A-Za-z]{2,}")
 _LIST = re.compile(r"[,;]|\b(?:or|and)\b|\\pm|\\text|\\cup")
-_COMMAND_NAMES = (  # what the library reads
+_COMMAND_NAMES = (  # commands that math-verify can parse
     "frac sqrt pi infty cdot times div le ge cup cap setminus mathbb sin cos tan cot sec csc arcsin arccos "
     "arctan sinh cosh tanh ln log exp binom lfloor rfloor lceil rceil begin end pm bmod langle rangle"
 )
@@ -64,14 +64,14 @@ _ENVIRONMENT = re.compile(r"\\(?:begin|end)\{([pb]matrix)\}")
 _FUNCTIONS = frozenset(("sqrt", "sin", "cos", "tan", "ln", "log", "exp", "pi"))
 _CALL = re.compile(r"(?<![A-Za-z\\])([A-Za-z]'*)(\^\{?-\d+\}?)?\(")
 _MISREAD = re.compile(r"\^\{?-1\}?\(|\d\s+\.?\d|:[^:]*:", re.ASCII)
-"""An inverse; numbers with a blank between them, which the library adds; 1:2:3, which is no number."""
+"""Text that math-verify misreads: an inverse, numbers separated by a blank (it adds them), and 1:2:3."""
 
 
 def exact(answer: str, gold: str, *, library: bool = False) -> Grade | None:
-    r"""Return the grade if the first two layers decide it; None if symbols must be compared.
+    r"""Return the grade if the first two layers decide it; None if a symbolic comparison is needed.
 
-    ``library``: by math-verify's policy where ours is another: a decimal of two places or more stands for
-    the closed form that it rounds, and a relation never for a set.
+    With ``library``, math-verify's policy replaces ours where the two differ: a decimal with at least two
+    places equals the closed form that it rounds, and a relation never equals a set.
 
     >>> [exact(answer, "5").status.value for answer in ("x = 5", r"\frac{10}{2}", "7=5", "2+3", "3 or 5")]
     ['correct', 'correct', 'wrong', 'wrong', 'wrong']
@@ -88,7 +88,7 @@ def exact(answer: str, gold: str, *, library: bool = False) -> Grade | None:
         return decided(True, "spelling")
     if broken := refusal(answer):
         return decided(False, f"refused: {broken}")
-    if broken := refusal(gold):  # of a source that checks none: no rule may read it, and nothing was graded
+    if broken := refusal(gold):  # from a source that does not validate golds: no rule may parse this gold
         return Grade(GradeStatus.CRASH, f"gold refused: {broken}")
     token = ROUNDED.set(library)
     try:
@@ -98,7 +98,7 @@ def exact(answer: str, gold: str, *, library: bool = False) -> Grade | None:
 
 
 def decided(right: bool, method: str) -> Grade:
-    """Return the grade of a rule that knows."""
+    """Return the grade for the verdict of a rule."""
     return Grade(GradeStatus.CORRECT if right else GradeStatus.WRONG, method)
 
 
@@ -139,7 +139,10 @@ def _by_rules(plain: str, truth: str, library: bool, *, in_text: bool) -> Grade 
 
 
 def _without_rounding(plain: str, truth: str) -> str | None:
-    r"""Return what ``12\\pi \\approx 37.7`` states, the decimal for a decimal gold; None if both differ."""
+    r"""Return one side of an answer like ``12\\pi \\approx 37.7``: the decimal if the gold is a decimal.
+
+    Return None if the two sides differ, and the answer unchanged if it is not of this form.
+    """
     form, _, rounded = (part.strip() for part in plain.partition(r"\approx"))
     if not form or not _PLACES.fullmatch(rounded):
         return plain
@@ -156,7 +159,7 @@ def _as_word(plain: str, truth: str) -> Grade | None:
         return decided(letters[0] == letters[1], "text")
     based = _BASED.fullmatch(truth)
     if based and (based[1].isdigit() or (_base(based) or 0) > 10):
-        # 12_7 is not 12_5, and 12 is
+        # for the gold 12_5, the answer 12_7 is wrong and 12 is right
         claim = _BASED.fullmatch(sides(plain)[-1]) if len(sides(plain)) == 1 else None
         same = (claim[1], _base(claim)) == (based[1], _base(based)) if claim else sides(plain) == [based[1]]
         return decided(same, "base")
@@ -171,7 +174,10 @@ def _base(numeral: re.Match[str]) -> int | None:
 
 
 def _as_name(plain: str, truth: str, in_text: bool) -> Grade | None:
-    """Grade names, which are not products of letters: text in its command, "B12", "Mar 5", anagrams."""
+    r"""Grade names such as ``\text`` golds, "B12" and "Mar 5"; return None if the gold is not a name.
+
+    Names are not products of letters, so anagrams are different.
+    """
     if parse_number(truth) is not None:
         return None
     plain = plain if len(sides(plain)) > 1 else re.sub(r"^\((\w+)\)$", r"\1", sides(plain)[0])
@@ -181,7 +187,7 @@ def _as_name(plain: str, truth: str, in_text: bool) -> Grade | None:
     text = in_text and bool(words or named[1]) and not words & {"or", "and"}
     if not text and not any(named):
         return None
-    # without blanks, the number of "5 Mar" behind the word
+    # without blanks, and with the number of "5 Mar" after the word
     names = [_DATE.sub(r"\2\1", name) if _DATE.fullmatch(name) else name for name in (plain, truth)]
     names = [re.sub(r"[^A-Za-z\d]", "", name) for name in names]
     fold = str.casefold if text or words else str
@@ -189,7 +195,10 @@ def _as_name(plain: str, truth: str, in_text: bool) -> Grade | None:
 
 
 def _as_relation(plain: str, truth: str, library: bool) -> Grade | None:
-    """Grade a relation where the gold answer is one; a gold answer that is solved wants a solved one."""
+    """Grade a relation; return None if the gold answer is not a relation, or if the rules cannot decide.
+
+    A solved gold answer requires a solved answer.
+    """
     if names_differ(plain, truth):
         return decided(False, "another name")
     gold, claim = relations_of(truth), relations_of(plain)
@@ -209,7 +218,7 @@ def _as_mathematics(plain: str, truth: str) -> Grade | None:
         return decided(False, "another name")
     if len(sides(truth)) == 1:
         value = sides(truth)[0]
-        # a decimal comma is read only where no list looks so: 0,125
+        # a decimal comma is accepted only if the text cannot be a list: 0,125
         other = other_notation(value) if re.match(r"-?0,\d{3}", value) else None
         if number := parse_number(value) or (parse_number(other) if other else None):
             return _against_number(plain, number)
@@ -220,7 +229,7 @@ def _as_mathematics(plain: str, truth: str) -> Grade | None:
 
 
 def _against_number(plain: str, gold: Number) -> Grade:
-    """Grade an answer where the gold answer is a number: every side of its chain must be that number."""
+    """Grade an answer against a gold number: every side of the answer's chain must be that number."""
     plain, value = _ONLY.sub(r"\1", value_stated(plain)), str(gold.value)
     if (number := parse_number(other_notation(plain) or plain)) is not None:
         return decided(number.same(gold) or same_rounded(plain, value), "number")
@@ -236,14 +245,14 @@ def _against_number(plain: str, gold: Number) -> Grade:
 
 
 def _well_formed(plain: str) -> bool:
-    """Whether brackets close and no sign stands in it that math-verify would drop with all that follows."""
+    """Return whether brackets close and there is no sign that math-verify drops with all text after it."""
     braces = plain.replace("\\{", "").replace("\\}", "")
     closed = braces.count("{") == braces.count("}") and plain.count("|") % 2 == 0
     return closed and not _DANGLING.search(plain) and ("\\begin{" in plain or not _STRAY.search(plain))
 
 
 def pairs_to_check(answer: str, gold: str) -> list[tuple[str, str]]:
-    """Return the (gold, answer) pairs that must all be equal: each side of a chain is a claim."""
+    """Return the (gold, answer) pairs that must all be equal; every side of the answer's chain is a claim."""
     plain, truth = clean(answer), clean(gold)
     plain = plain if _MATH_WORDS.search(truth) else without_unit(plain)
     if _LIST.search(plain) or len(sides(truth)) > 1:
@@ -252,17 +261,17 @@ def pairs_to_check(answer: str, gold: str) -> list[tuple[str, str]]:
 
 
 def may_decide(answer: str, gold: str) -> bool:
-    r"""Return whether the library may be asked about two texts in the form of ``clean``.
+    r"""Return whether math-verify may compare two texts (as ``clean`` returns them).
 
     >>> may_decide("x^2+y^2<4", "4>y^2+x^2"), may_decide(r"\sum_{k=1}^5 k", r"\sum_{k=2}^5 k")
     (True, False)
     """
     read = _is_read(answer) and _is_read(gold) and _marks(answer) == _marks(gold)
-    return read and not called(answer, gold)  # what is called it multiplies
+    return read and not called(answer, gold)  # math-verify reads a call as a product
 
 
 def _is_read(text: str) -> bool:
-    """Whether all of a text is of the alphabet, its braces in pairs."""
+    """Return whether a text has only tokens of the alphabet, and paired braces."""
 
     def is_known(token: str) -> bool:
         if token.startswith("\\") and token[1:].isalpha():
@@ -276,7 +285,7 @@ def _is_read(text: str) -> bool:
 
 
 def _marks(text: str) -> object:
-    """Return what must be the same in two texts."""
+    """Return the features of a text that must be the same in the other text."""
     bare = _ENVIRONMENT.sub(lambda match: rf"\{match[1]} ", text).replace(r"\ge", r"\le")
     letters = {t for t in re.findall(r"\\[A-Za-z]+|[A-Za-z]", bare) if len(t) == 1 or t in GREEK}
     signs = Counter(re.findall(r"\\le|\\cup|\\cap|\\in(?![a-z])|\\setminus|[<=,;]", bare.replace(">", "<")))

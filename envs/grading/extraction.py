@@ -1,12 +1,13 @@
-"""Find the answer in a reply: named modes, every rule linear in the length of the text.
+"""Find the answer in a reply under a named mode. Every rule takes time linear in the length of the text.
 
-Only the last balanced box counts: an empty or senseless box is a wrong answer, never a reason to look
-elsewhere. Thinking text, and questions that a model invents after its answer, do not count.
+Only the last balanced box counts. An empty or meaningless box is a wrong answer, not a reason to search
+elsewhere. Thinking text does not count, nor do questions that a model invents after its answer.
 
-Some modes look where other harnesses do, so that figures compare with published ones: gsm8k_strict_match and
-gsm8k_flexible_extract are the two filters of lm-evaluation-harness's gsm8k task, minerva_exact is that of its
-minerva_math task (version 0.4.13), math_verify looks for what math-verify does, in its order, and
-first_letter is the rule of early multiple-choice graders, which read "Answer: B" as A.
+Some modes follow other harnesses, so that figures can be compared with published ones. ``gsm8k_strict_match``
+and ``gsm8k_flexible_extract`` are the two filters of lm-evaluation-harness's gsm8k task, and
+``minerva_exact`` is the filter of its minerva_math task (version 0.4.13). ``math_verify`` searches the same
+places as math-verify, in the same order. ``first_letter`` is the rule of early multiple-choice graders, which
+read "Answer: B" as A.
 """
 
 from __future__ import annotations
@@ -25,15 +26,15 @@ from envs.grading.statements import last_match, stated, trimmed, widened
 from envs.types import MODES, Extraction, Mode
 
 Rule: TypeAlias = tuple[str, Callable[[str], Span | None]]
-"""A name and where it finds the answer; rules are tried in order."""
+"""The name of a rule, and a function that returns the answer's position; rules are tried in order."""
 
 _BARE_CHARS = 200
 _OPTION_CHARS = 4000
 
-# What of a reply counts.
+# The part of a reply that counts.
 _THINK = re.compile(r"</?think(?:ing)?>", re.IGNORECASE)
 _ANY_ANSWER = re.compile(r"\\boxed\s*[{\dA-Z]|####|\banswer[ \t]*(?:is\b|[:=])", re.IGNORECASE)
-_STOP = re.compile(  # a sign between turns of a chat, or another question
+_STOP = re.compile(  # a token between chat turns, or another question
     r"<\|[a-z_]{1,24}\|>|</s>"
     r"|(?:\n\s{0,8}(?:Question|Problem|Q)|[.!$*}]\s{1,4}(?:Question|Problem))\s{0,4}\d{0,4}\s{0,4}:"
 )
@@ -41,7 +42,7 @@ _UNTIL: Mapping[Mode, str] = {
     **dict.fromkeys(("gsm8k_strict_match", "gsm8k_flexible_extract"), r"Question:|</s>|<\|im_end\|>"),
     "minerva_exact": "Problem:",
 }
-"""Where lm-evaluation-harness stops generating: nothing from there on is part of the reply."""
+"""The text at which lm-evaluation-harness stops generating; the reply ends before this text."""
 _OTHER_SCRIPT = re.compile(r"[\u0600-\u1fff\u3040-\u9fff\uac00-\ud7af]")
 _STOPS = str.maketrans("\u3002\uff61\u06d4\u0964", "\n\n\n\n")
 
@@ -50,7 +51,7 @@ _HASHES = re.compile(r"####[ \t]*([^\n]*)")
 _STRICT_MATCH = re.compile(r"#### (-?[0-9.,]+)", re.ASCII)
 _FLEXIBLE = re.compile(r"-?[$0-9.,]{2,}|-?[0-9]+", re.ASCII)
 _MINERVA, _HOPE = "Final Answer: The final answer is", "I hope it is correct."
-_BEFORE_HOPE = re.compile(rf". {_HOPE[:-1]}.")  # any character before and after, as there
+_BEFORE_HOPE = re.compile(rf". {_HOPE[:-1]}.")  # any character before and after, as in the harness
 _FINAL = re.compile(r"\bfinal answer is\b[ \t:]*+", re.IGNORECASE)
 _FINAL_END = re.compile(r"\n|\.?\s*I hope|\.(?=\s|$)")
 _NUMBER = re.compile(
@@ -89,11 +90,11 @@ def extract(
 ) -> Extraction:
     r"""Return the answer of a reply under a named mode. Never raises on model text.
 
-    "boxed", "gsm8k_strict" (after ``####``) and "answer_is" (``statements``) accept only their own
-    form; "lenient" tries these three in order, then a reply that is bare mathematics, then the last number.
-    With ``letters`` (multiple choice, e.g. "ABCD") the last rules are a reply that is nothing but a letter or
-    the text of one of ``choices``, then the last isolated letter. The other modes look where other harnesses
-    do; "hendrycks" and "prm800k" look where "lenient" does.
+    "boxed", "gsm8k_strict" (after ``####``) and "answer_is" (``statements``) accept only their own form.
+    "lenient" tries these three in order, then a reply that is only mathematics, then the last number. With
+    ``letters`` (multiple choice, e.g. "ABCD"), the last two rules are a reply that is only a letter or the
+    text of one of ``choices``, and the last isolated letter. "hendrycks" and "prm800k" use the rules of
+    "lenient", and the remaining modes use the rules of other harnesses.
 
     >>> extract(r"so \boxed{\frac{1}{2}}.", mode="boxed").answer
     '\\frac{1}{2}'
@@ -110,28 +111,28 @@ def extract(
 
 
 def extract_parts(text: str) -> Extraction:
-    """Return all boxes of a reply as one answer of several parts, in their order; None for fewer than two."""
+    """Return all boxes of a reply, in order, as one answer; the answer is None for fewer than two boxes."""
     found = _first(text, [("boxes", all_boxes)])
     return found if found.answer is None else replace(found, answer=joined(found.answer))
 
 
 def extract_text(text: str) -> Extraction:
-    """Return the text answer of a reply: the last box, else after "answer is", else a reply of one line."""
+    """Return the text answer of a reply: its last box, or the text after "answer is", or its only line."""
     after = partial(stated, words=True)
     return _first(text, [("boxed", last_box), ("answer_is", after), ("line", _one_line)])
 
 
 def extract_response(text: str) -> Extraction:
-    """Return a whole reply, thinking left out and ends trimmed; None when nothing is left."""
+    """Return a whole reply, stripped and without thinking; the answer is None if nothing is left."""
     start, end = _behind_thinking(text)
     response = text[start:end].strip()
     return Extraction(response, "whole", Span(start, end)) if response else Extraction(None, "none")
 
 
 def counted(text: str, until: str | None = None) -> tuple[int, int]:
-    """Return where the part of the reply that counts starts and ends; ``until`` replaces our own stops."""
+    """Return the start and end of the part of a reply that counts; ``until`` replaces our stop pattern."""
     start, end = _behind_thinking(text)
-    # a reply may restate the problem first; only after an answer is a new question an invention
+    # a reply may restate the problem first, so only a question after an answer is an invented one
     answer = None if until else _ANY_ANSWER.search(text, start, end)
     pattern = re.compile(until) if until else _STOP if answer else None
     stop = pattern.search(text, answer.end() if answer else start, end) if pattern else None
@@ -139,7 +140,7 @@ def counted(text: str, until: str | None = None) -> tuple[int, int]:
 
 
 def _behind_thinking(text: str) -> tuple[int, int]:
-    """Return where a reply starts and ends, thinking left out."""
+    """Return the start and end of a reply without its thinking."""
     start, end = 0, len(text)
     for tag in _THINK.finditer(text):
         if tag.group().startswith("</"):
@@ -150,10 +151,10 @@ def _behind_thinking(text: str) -> tuple[int, int]:
 
 
 def _first(text: str, rules: Sequence[Rule], until: str | None = None) -> Extraction:
-    """Return what the first rule that finds an answer finds in the part of a reply that counts."""
+    """Return the answer that the first successful rule finds in the part of the reply that counts."""
     if (
         not text.isascii()
-    ):  # signs of other scripts in ASCII, and digits in a reply with letters of such a script
+    ):  # convert signs of other scripts, and digits if the reply has letters of such a script
         if any(sign.isalpha() for sign in _OTHER_SCRIPT.findall(text)):
             digits = {c for c in set(text) if not c.isascii() and unicodedata.category(c) == "Nd"}
             text = text.translate({ord(c): str(unicodedata.decimal(c)) for c in digits})
@@ -195,7 +196,7 @@ def _rules(mode: Mode, letters: str, choices: Sequence[str]) -> Sequence[Rule]:
 
 
 def _first_match(pattern: re.Pattern[str], text: str) -> Span | None:
-    """Return the position of a pattern's first match, or of its last group."""
+    """Return the position of a pattern's first match, or of the match's last group if there are groups."""
     match = pattern.search(text)
     return Span(*match.span(match.re.groups)) if match else None
 
@@ -211,7 +212,7 @@ def _one_line(text: str) -> Span | None:
 
 
 def _option(choices: Sequence[str], text: str) -> Span | None:
-    """Return a reply of one line that is a letter or the text of an option."""
+    """Return the position of a one-line reply that is an option's letter or text; else None."""
     span = _one_line(text)
     reply = span.of(text) if span and span.end - span.start <= _OPTION_CHARS else ""
     return span if reply and (letter_of(reply, choices) or texts_of(reply, choices)) else None
@@ -224,7 +225,7 @@ def _last_letter(letters: str, text: str) -> Span | None:
 
 
 def _bare(text: str) -> Span | None:
-    """Return the span of a reply that is only one line of mathematics, and not just one number."""
+    """Return the position of a one-line reply that is only mathematics, and more than one number."""
     span = _one_line(text)
     reply = span.of(text) if span else ""
     if not 0 < len(reply) <= _BARE_CHARS or _NUMBER.fullmatch(reply) or "__" in reply:
@@ -241,7 +242,7 @@ def _last_number(text: str) -> Span | None:
         return None
     line = text[text.rfind("\n", 0, span.start) + 1 : span.end]
     if "__" in line or _ASKED.match(text, span.end) or _WHETHER.search(line, max(0, len(line) - 200)):
-        return None  # a line of code states no answer, nor does a question
+        return None  # neither a line of code nor a question states an answer
     formula = _last_formula(text)
     if formula and formula.start <= span.start and span.end <= formula.end:
         return formula  # a number in a formula is not the answer
@@ -249,7 +250,7 @@ def _last_number(text: str) -> Span | None:
 
 
 def _signed(text: str, span: Span) -> Span:
-    """Return a number's span with the minus sign before it: a dash that nothing stands right before."""
+    """Return a number's span with the minus sign before it; a dash right after a value is an operator."""
     before = text[max(0, span.start - 2) : span.start - 1]
     dash = text[max(0, span.start - 1) : span.start] in ("-", "−")
     operator = before in (")", "]", "}") or (before.isalnum() and before.isascii())
@@ -257,15 +258,16 @@ def _signed(text: str, span: Span) -> Span:
 
 
 def _comma_number(text: str) -> Span | None:
-    """Return the last number if it is written with a comma that may be a decimal one."""
+    """Return the position of the last number if it has a comma that may be a decimal comma."""
     last = _last(_COMMA_NUMBER, text)
     return widened(text, last) if last and not re.search(r"\d", text[last.end :]) else None
 
 
 def _minerva(text: str) -> Span | None:
-    """Return what stands between the two halves of Minerva's sentence on the first line that has both.
+    """Return the text between the two halves of Minerva's sentence on the first line that has both.
 
-    The second half may lack its last point, and a reply that ends in a point and a blank needs none of it.
+    The second half may lack its final period, and may be missing after a reply that ends in a period and a
+    blank.
     """
     whole, at = text + _HOPE, text.find(_MINERVA)
     while at >= 0:
@@ -279,7 +281,7 @@ def _minerva(text: str) -> Span | None:
 
 
 def _final_answer(text: str) -> Span | None:
-    """Return what follows the last "final answer is", up to the end of its sentence or "I hope"."""
+    """Return the text after the last "final answer is", up to the end of the sentence or "I hope"."""
     last = last_match(_FINAL, text)
     if last is None:
         return None
@@ -292,14 +294,14 @@ def _final_answer(text: str) -> Span | None:
 
 
 def _last_formula(text: str) -> Span | None:
-    r"""Return the inside of the last pair of mathematics delimiters that holds no prose.
+    r"""Return the text inside the last pair of math delimiters without prose.
 
-    Of a calculation with numbers alone within a sentence, its result counts, as in plain text. Formulas with
-    only "and", "or" or a comma between them are one.
+    If the formula is a calculation with only numbers in a sentence, its result is returned, as in plain text.
+    Formulas with only "and", "or" or a comma between them are returned together.
     """
     spans = [span for span in formulas(text) if not _PROSE.search(_TEXT.sub("", span.of(text)))]
     if not spans or _NUMBER_AFTER.search(text, spans[-1].end):
-        return None  # a number in the prose after it is the later answer
+        return None  # a number in the prose after the formula is the later answer
     first = last = len(spans) - 1
     while first and _BETWEEN.fullmatch(text, spans[first - 1].end, spans[first].start):
         first -= 1
@@ -316,7 +318,7 @@ def _last_formula(text: str) -> Span | None:
 
 
 def formulas(text: str) -> list[Span]:
-    """Return the insides of all pairs of mathematics delimiters, in one pass."""
+    """Return the spans inside all pairs of math delimiters, in one pass."""
     spans: list[Span] = []
     closing, start = "", 0
     for token in _DELIMITERS.finditer(text):
@@ -335,8 +337,8 @@ _BETWEEN_BOXES = re.compile(
     r"(?:\s|[,;$/*()]|\\[()\[\],]|\\q?quad\b|\\text\s?\{\s?(?:and|or)\s?\}"
     r"|\b(?:and|or|else|even|also|perhaps|maybe|possibly|probably)\b|[A-Za-z](?:_\{?\w{1,4}\}?)?\s?=)*+"
 )
-# A box without braces holds the number or the letter after it. An escaped brace is text, not structure; a
-# doubled backslash before "boxed" still opens a box, as in replies that went through JSON too often.
+# A box without braces holds the next number or letter. An escaped brace is text, not structure. A doubled
+# backslash before "boxed" still opens a box, because some replies were escaped for JSON too often.
 _TOKEN = re.compile(
     r"\\boxed\s*\{|\\boxed\s{0,4}(?P<bare>[-\u2212]?\d++(?:[.,]\d++)*+|[A-Z](?![A-Za-z]))"
     r"|\\\\(?!boxed)|\\[{}]|[{}]",
@@ -345,7 +347,7 @@ _TOKEN = re.compile(
 
 
 def boxes(text: str) -> list[Span]:
-    """Return the insides of all balanced boxes, in the order in which they close."""
+    """Return the spans inside all balanced boxes, in the order in which the boxes close."""
     spans: list[Span] = []
     open_braces: list[int] = []  # where the inside of a box starts, or -1 for a plain brace
     for token in _TOKEN.finditer(text):
@@ -364,7 +366,7 @@ def boxes(text: str) -> list[Span]:
 
 
 def last_box(text: str) -> Span | None:
-    r"""Return the inside of the balanced ``\boxed{}`` that opens last; None if no box is closed.
+    r"""Return the span inside the balanced ``\boxed{}`` that opens last; None if no box is closed.
 
     >>> text = r"\boxed{1} so \boxed{\frac{1}{2}} and \boxed{3"
     >>> last_box(text).of(text)
@@ -374,7 +376,7 @@ def last_box(text: str) -> Span | None:
 
 
 def last_run(text: str) -> Span | None:
-    """Return the span of the last run of boxes with only commas and "and" between them."""
+    """Return the span of the last sequence of boxes that only commas and words like "and" separate."""
     outer = [whole for whole, _ in _outermost(text)]
     if not outer:
         return None
@@ -391,14 +393,17 @@ def all_boxes(text: str) -> Span | None:
 
 
 def joined(text: str) -> str:
-    """Return the insides of boxes as a list, where a text begins and ends with one; else the text."""
+    """Return the contents of a text's boxes, joined by commas.
+
+    Return the text unchanged unless it begins and ends with a box.
+    """
     outer = _outermost(text)
     ends = outer and (outer[0][0].start, outer[-1][0].end) == (0, len(text))
     return ", ".join(inside.of(text) for _, inside in outer) if ends else text
 
 
 def _outermost(text: str) -> list[tuple[Span, Span]]:
-    """Return the boxes outside of other boxes, and their contents."""
+    """Return the spans of the boxes that are not inside other boxes, each with the span of its contents."""
     outer: list[tuple[Span, Span]] = []
     for span in sorted(boxes(text), key=lambda span: span.start):
         if not outer or span.start > outer[-1][1].end:

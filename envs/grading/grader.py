@@ -1,10 +1,10 @@
 r"""Grade answers in three layers, each faster than the next.
 
-1. A pre-filter refuses what no sane answer contains (``limits``): wrong.
+1. A pre-filter refuses texts that no sane answer contains, as wrong (``limits``).
 2. Exact rules decide equal spelling, words, letters, plain numbers and most formulas (``exact``).
-3. math-verify compares the extracted answer alone, in a process that can be killed (``processes``).
+3. math-verify compares the extracted answer, in a process that can be killed (``processes``).
 
-A time-out or a crash of the third is a status of its own: nothing was graded, and it is never read as wrong.
+A timeout or a crash of the third layer is a separate status: nothing was graded, so it never counts as wrong.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _STATUS = {"equal": GradeStatus.CORRECT, "different": GradeStatus.WRONG, "timeou
 
 
 class Verifier(NamedTuple):
-    """``find`` returns the answer in a reply, ``check`` the grade of an answer against the problem's gold."""
+    """``find`` returns the answer in a reply; ``check`` grades an answer against the problem's gold."""
 
     find: Callable[[str], Extraction]
     check: Callable[[str, str], Grade]
@@ -64,15 +64,18 @@ VERIFIERS: Mapping[GradeKind, Verifier] = {
     "instructions": Verifier(extract_response, _instructions),
     "code": Verifier(extract_response, _code),
 }
-"""The kinds of answers that are no mathematics and no choice; no mode applies to them.
+"""The kinds of answers that are neither mathematics nor multiple choice; modes do not apply to these kinds.
 
-Each is one row here, one name in ``debate.types.Kind`` and ``envs.types.GradeKind``, and one reader of golds
-in ``envs.data.golds``.
+Each kind needs a row here, a name in ``debate.types.Kind`` and ``envs.types.GradeKind``, and a parser of gold
+answers in ``envs.data.golds``.
 """
 
 
 class Grader:
-    """Grades answers; owns worker processes and a cache. Thread-safe; close it or use it with ``with``."""
+    """Grade answers with a cache and worker processes.
+
+    The class is thread-safe. Close a grader after use, or use it in a ``with`` statement.
+    """
 
     def __init__(self, *, workers: int = 2, limit_s: float = LIMIT_S, memory_mb: int = 1024) -> None:
         if workers < 1 or limit_s <= 0 or memory_mb < 256:
@@ -93,9 +96,9 @@ class Grader:
     ) -> Grade:
         """Return whether an already extracted answer means the same as the gold answer.
 
-        Kinds "text", "verbatim", "overlap", "instructions" and "code" take ``gold`` as a problem has it
-        (``Problem.answer``) and know no modes; for the last three ``answer`` is the whole response. Of the
-        modes only those of ``STRICTNESS`` compare in ways of their own.
+        For the kinds "text", "verbatim", "overlap", "instructions" and "code", ``gold`` is ``Problem.answer``
+        and the mode has no effect. For the last three of these kinds, ``answer`` is the whole response. For
+        other kinds, only the modes in ``STRICTNESS`` change the comparison.
         """
         started = time.perf_counter()
         _check(kind, mode, gold, "answer", answer)
@@ -103,7 +106,7 @@ class Grader:
             grade = VERIFIERS[kind].check(answer, gold)
         elif kind == "choice" or mode == "first_letter":
             right = letter_of(_inside(gold), choices)
-            if right is None:  # it may be a reply as well
+            if right is None:  # the gold may be a whole reply
                 stated = extract(_inside(gold), letters=LETTERS[: len(choices) or 5]).answer
                 right = letter_of(stated or "", choices)
             if right is None:
@@ -122,9 +125,9 @@ class Grader:
         mode: Mode = "lenient",
         choices: Sequence[str] = (),
     ) -> Grade:
-        """Return the grade of a whole reply: extract under ``mode``, or as the kind wants, then compare.
+        """Return the grade of a whole reply: extract its answer by ``mode`` or kind, and compare the answer.
 
-        ``None``, which an API gives for a reply without content, is a reply without an answer.
+        A ``text`` of None, which some APIs return for an empty reply, counts as a reply without an answer.
         """
         started = time.perf_counter()
         _check(kind, mode, gold, "text", "" if text is None else text)
@@ -134,12 +137,12 @@ class Grader:
         found = find_answer(text, kind, mode, choices)
         unread = mode in ("lenient", "math_verify") and found.method in ("none", "last_number")
         if unread and kind in MATHEMATICS and text.strip() == gold.strip():
-            found = Extraction(text.strip(), "bare")  # a gold answer in prose, letter for letter
+            found = Extraction(text.strip(), "bare")  # the reply is the gold answer, which is prose
         if found.answer is None:
             return Grade(GradeStatus.MISSING, found.method, None, time.perf_counter() - started)
         grade = self.same_answer(found.answer, gold, kind=kind, mode=mode, choices=choices)
         if found.method == "boxed" and grade.status == GradeStatus.WRONG and kind in MATHEMATICS:
-            # all boxes together, where the gold answer has as many parts
+            # try all boxes together if the gold answer has several parts
             parts, boxes = parts_of(clean(_inside(gold))), extract_parts(text)
             if parts and len(parts.items) > 1 and boxes.answer is not None:
                 together = self.same_answer(boxes.answer, gold, mode=mode)
@@ -148,7 +151,7 @@ class Grader:
         return replace(grade, method=f"{found.method}/{grade.method}", seconds=time.perf_counter() - started)
 
     def warm(self) -> None:
-        """Start a worker now instead of at the first answer that needs one."""
+        """Start a worker now, before the first answer needs one."""
         self._pool.ask([("1", "1")])
 
     def close(self) -> None:
@@ -200,12 +203,12 @@ def _check(kind: str, mode: str, gold: object, name: str, text: object) -> None:
 
 
 def _kind_read(kind: GradeKind, mode: Mode, choices: Sequence[str]) -> GradeKind:
-    """Return the kind by which a reply is read: "choice" also where choices or the mode say so."""
+    """Return the kind by which a reply is parsed: "choice" also if choices or the mode imply it."""
     return "choice" if (choices and kind == "auto") or mode == "first_letter" else kind
 
 
 def find_answer(text: str, kind: GradeKind, mode: Mode, choices: Sequence[str] = ()) -> Extraction:
-    """Return the answer of a reply that is graded: what the mode finds, or the kind's verifier."""
+    """Return the answer of a reply, found by the kind's verifier if it has one, else by the mode."""
     kind = _kind_read(kind, mode, choices)
     if kind in VERIFIERS:
         return VERIFIERS[kind].find(text)
@@ -217,7 +220,7 @@ def find_answer(text: str, kind: GradeKind, mode: Mode, choices: Sequence[str] =
 
 
 def _inside(gold: str) -> str:
-    """Return what a gold answer given as a reply means: its last run of boxes, or what it states."""
+    """Return the answer in a gold that is a whole reply: its last boxes or its statement; else the gold."""
     if group := last_run(gold) if "\\boxed" in gold else None:
         return joined(group.of(gold)).strip() or gold
     return (" " in gold and extract(gold, mode="answer_is").answer) or gold
@@ -225,7 +228,7 @@ def _inside(gold: str) -> str:
 
 @cache
 def default_grader() -> Grader:
-    """Return the grader that the module-level functions share."""
+    """Return the grader that the functions of this module share."""
     return Grader()
 
 
@@ -238,7 +241,7 @@ class How(TypedDict, total=False):
 
 
 def same_answer(answer: str, gold: str, **how: Unpack[How]) -> Grade:
-    """Return whether an extracted answer means the same as the gold answer, by the shared grader.
+    """Grade an extracted answer against the gold answer with the shared grader.
 
     >>> same_answer("1,200", "1200").status.value
     'correct'
@@ -247,7 +250,7 @@ def same_answer(answer: str, gold: str, **how: Unpack[How]) -> Grade:
 
 
 def grade(text: str | None, gold: str, **how: Unpack[How]) -> Grade:
-    r"""Return the grade of a whole reply, by the shared grader.
+    r"""Return the grade of a whole reply from the shared grader.
 
     >>> grade(r"... so \boxed{18.00} dollars.", "18").method
     'boxed/number'

@@ -1,9 +1,9 @@
-r"""The pre-filter: refuse what no sane answer contains before anything costly reads it.
+r"""The pre-filter: refuse texts that no sane answer contains, before any expensive code parses them.
 
 A refusal means "wrong", not "timeout": writing ``9^{9^{9^9}}`` must not be worth more than a wrong number.
-All rules are linear in the length of the answer, but that of the size, which reads each part of a short one:
-each power, each factorial, each group in brackets and the whole are evaluated on their own, in bounded
-arithmetic, so that nothing around a part hides its size.
+All rules take time linear in the length of the answer, except for the size rule, which is limited to short
+answers. The size rule evaluates each power, each factorial, each bracketed group and the whole answer
+separately, in bounded arithmetic, so that the text around a part cannot hide the part's size.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _ATOM = re.compile(r"\d[\d.]*|[A-Za-z]|\\[A-Za-z]+", re.ASCII)
 
 
 def refusal(answer: str) -> str | None:
-    r"""Return the name of the bound that ``answer`` breaks; None if it may be read.
+    r"""Return the name of the bound that ``answer`` breaks; None if the answer may be parsed.
 
     >>> refusal(r"\frac{1}{2}"), refusal("9^9^9^9"), refusal("1000000!"), refusal("5\x00")
     (None, 'tower', 'factorial', 'characters')
@@ -58,7 +58,7 @@ def refusal(answer: str) -> str | None:
     if len(answer) > MAX_CHARS:
         return "length"
 
-    def is_strange(c: str) -> bool:  # a control or format character, or a digit that is no ASCII digit
+    def is_strange(c: str) -> bool:  # a control or format character, or a digit that is not ASCII
         kind = unicodedata.category(c)
         control = kind == "Cc" and c not in "\t\n\r"
         return kind in ("Cf", "Cs", "Co", "Cn") or control or (kind == "Nd" and not c.isascii())
@@ -83,10 +83,10 @@ def refusal(answer: str) -> str | None:
 
 
 def heavier(answer: str, gold: str) -> str | None:
-    r"""Return the name of the bound by which an answer is far heavier than the gold answer, if it is.
+    r"""Return the name of a bound if the answer is far more complex than the gold answer; else None.
 
-    For answers that the exact rules cannot decide: a library may never finish expanding or solving them, and
-    an answer that is never graded would be worth more than a wrong one.
+    This applies to answers that the exact rules cannot decide. A library may never finish expanding or
+    solving a complex answer, and an answer that is never graded would be worth more than a wrong answer.
     """
     if len(answer) > MAX_HEAVY_CHARS + 2 * len(gold):
         return "length"
@@ -112,7 +112,7 @@ def _largest(pattern: re.Pattern[str], answer: str) -> int:
 
 
 def _is_too_large(text: str) -> bool:
-    """Whether a part of a formula has a value beyond ``formulas.MAX_BITS`` bits."""
+    """Return whether a part of a formula has a value of more than ``formulas.MAX_BITS`` bits."""
     if not _GROWS.search(text):
         return False
     for part, unread in dict.fromkeys(_parts(clean(text))):
@@ -121,7 +121,7 @@ def _is_too_large(text: str) -> bool:
             if unread if node is None else node(0) is None:
                 return True
         except TooLarge as error:
-            if not error.args:  # a function without a value there is not large
+            if not error.args:  # with a message, an argument was too large, not the value
                 return True
         except (Unknown, ArithmeticError, ValueError):
             continue
@@ -129,7 +129,7 @@ def _is_too_large(text: str) -> bool:
 
 
 def _parts(text: str) -> Iterator[tuple[str, bool]]:
-    """Yield the parts, each with whether it is too large where it cannot be read."""
+    """Yield each part of a formula, and whether the part counts as too large if it cannot be parsed."""
     closing: dict[int, int] = {}
     open_: list[int] = []
     for at, sign in enumerate(text):
@@ -149,11 +149,11 @@ def _parts(text: str) -> Iterator[tuple[str, bool]]:
             read = _end_of_power(text, sign.start(), closing)
             exponent = text[sign.end() : read]
             yield f"{base}^{exponent}", False
-            yield f"2^{exponent}", bool(_GROWS.search(exponent))  # whatever the base is
+            yield f"2^{exponent}", bool(_GROWS.search(exponent))  # for any base
 
 
 def _base(text: str, end: int, opening: dict[int, int]) -> str:
-    """Return what stands right before a sign: a group, a number, a letter or a command."""
+    """Return the group, number, letter or command right before a sign."""
     stripped = text[:end].rstrip()
     start = opening.get(len(stripped.removesuffix("!")) - 1)
     match = _BEFORE.search(stripped[-64:])
@@ -161,7 +161,7 @@ def _base(text: str, end: int, opening: dict[int, int]) -> str:
 
 
 def _end_of_power(text: str, at: int, closing: dict[int, int]) -> int:
-    """Return where a chain of exponents ends that begins with the sign at a place: ``^a^{b}!``."""
+    """Return the end of the chain of exponents (``^a^{b}!``) that starts at position ``at``."""
     while sign := _POWER.match(text, at):
         at = sign.end()
         atom = _ATOM.match(text, at)

@@ -1,17 +1,18 @@
 """Grading processes: a thread-safe pool, bounded in time and memory, that ends with this process.
 
-A worker is a clean interpreter that runs this file as a script (so the caller may be a script without a
-``__main__`` guard, a notebook, a thread or a coroutine). Its guard (one thread, no model text) imports
-math-verify once and hands requests to a forked child, which it replaces when it is late, too large or dead: a
-fork takes milliseconds, a fresh start a second. Who ends a process that hangs, and when:
+A worker is a clean interpreter that runs this file as a script, so the caller may be a script without a
+``__main__`` guard, a notebook, a thread or a coroutine. This interpreter is the guard: it has one thread and
+parses no model text. It imports math-verify once and passes requests to a forked child. It replaces a child
+that is late, too large or dead, because a fork takes milliseconds and a fresh start a second. Processes that
+hang are killed by these limits:
 
-LIMIT_S          after the call began, the guard kills its child, says "timeout" and forks another
-+ GRACE_S        ``_Worker.ask`` kills a guard that has not replied by then; the child dies with it
-START_LIMIT_S    the time that a guard has to start; else ``_Worker`` kills it
-PARENT_CHECK_S   how often an idle guard checks that its parent is alive; else it ends
+LIMIT_S          time limit of a call; after this, the guard kills its child, says "timeout" and forks again
++ GRACE_S        after this extra time, ``_Worker.ask`` kills a guard that has not replied, with its child
+START_LIMIT_S    time limit for the start of a guard; after this, ``_Worker`` kills the guard
+PARENT_CHECK_S   interval at which an idle guard checks its parent; the guard exits if the parent is gone
 
-Messages are JSON. Request: {"pairs": [[gold, answer], ...], "limit_s": 3.0}. Reply: {"status": S, "detail":
-"..."} where S is "equal" (every pair is), "different", "timeout" or "crash".
+Messages are JSON. A request is {"pairs": [[gold, answer], ...], "limit_s": 3.0}. A reply is {"status": S,
+"detail": "..."} where S is "equal" (every pair is equal), "different", "timeout" or "crash".
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, NamedTuple
 
-if sys.platform == "win32":  # a grading process is forked and bounded by the system: neither is there
+if sys.platform == "win32":  # Windows has neither fork nor the resource limits of a grading process
     raise ImportError("envs grades answers with what POSIX systems have; on Windows, use it inside WSL 2")
 
-LIMIT_S = 3.0  # the default of ``Pool.limit_s``: seconds of one call
+LIMIT_S = 3.0  # the default of ``Pool.limit_s``: seconds per call
 GRACE_S = 0.25
 START_LIMIT_S = 60.0
 PARENT_CHECK_S = 1.0
-RECYCLE_AFTER = 2000  # calls of one child: sympy's caches grow
+RECYCLE_AFTER = 2000  # calls per child, because sympy's caches grow
 
 
 class Reply(NamedTuple):
@@ -51,7 +52,10 @@ class Reply(NamedTuple):
 
 
 class Pool:
-    """Up to ``size`` workers, started when first needed; the limit counts from when one takes the call."""
+    """A pool of up to ``size`` workers, which start when needed.
+
+    The time limit of a call starts when a worker takes the call.
+    """
 
     def __init__(self, *, size: int, limit_s: float, memory_mb: int) -> None:
         self.limit_s = limit_s
@@ -63,9 +67,9 @@ class Pool:
         _open_pools.add(self)
 
     def ask(self, pairs: list[tuple[str, str]]) -> Reply:
-        """Return whether every (gold, answer) pair is equal. Never raises on their content."""
+        """Return whether every (gold, answer) pair is equal. Never raise, whatever the texts are."""
         with self._seats:
-            if self._owner != os.getpid():  # this is a fork of the process that started the workers
+            if self._owner != os.getpid():  # this process is a fork of the one that started the workers
                 self.close()
                 self._owner = os.getpid()
             with self._lock:
@@ -81,7 +85,7 @@ class Pool:
             return reply
 
     def close(self) -> None:
-        """End all idle workers; the pool starts new ones if it is used again."""
+        """End all idle workers; the pool starts new workers if it is used again."""
         with self._lock:
             workers, self._idle = self._idle, []
         for worker in workers:
@@ -89,10 +93,10 @@ class Pool:
 
 
 class _Worker:
-    """The parent's end of one worker process; OSError if it does not start."""
+    """The parent's side of one worker process. Raise OSError if the process does not start."""
 
     def __init__(self, memory_mb: int) -> None:
-        # where this process finds packages, as absolute folders; the worker's own come first
+        # the folders in which this process finds packages; the worker's own folders come first
         path = [str(Path(entry).resolve()) for entry in sys.path if entry and Path(entry).is_dir()]
         self._pipe, theirs = Pipe()
         numbers = (theirs.fileno(), memory_mb, os.getpid())
@@ -110,7 +114,7 @@ class _Worker:
             raise OSError("it did not start; is math-verify installed?")
 
     def ask(self, pairs: list[tuple[str, str]], limit_s: float) -> Reply:
-        """Return the worker's reply; a worker that does not give one is killed."""
+        """Return the worker's reply; kill a worker that does not reply in time."""
         return self._exchange(json.dumps({"pairs": pairs, "limit_s": limit_s}).encode(), limit_s + GRACE_S)
 
     def _exchange(self, request: bytes, limit_s: float) -> Reply:
@@ -126,14 +130,14 @@ class _Worker:
         return reply
 
     def close(self, *, ours: bool) -> None:
-        """Close the pipe, at which the worker ends; ``ours`` also ends and reaps the process itself."""
+        """Close the pipe, which ends the worker; with ``ours``, also kill and reap the process."""
         self.alive = False
         self._pipe.close()
         if ours:
             self._process.kill()
             self._process.wait()
         else:
-            self._process.returncode = 0  # a parent's child: not ours to wait for
+            self._process.returncode = 0  # the parent's child, for which this process must not wait
 
 
 _open_pools: weakref.WeakSet[Pool] = weakref.WeakSet()
@@ -146,12 +150,12 @@ def _close_all() -> None:
 
 
 def main() -> None:
-    """Be a guard: serve requests until the pipe closes or the parent is gone."""
+    """Run as a guard: serve requests until the pipe closes or the parent is gone."""
     import logging
 
     pipe, memory_mb, parent = Connection(int(sys.argv[1])), int(sys.argv[2]), int(sys.argv[3])
     sys.path.extend(json.loads(sys.argv[4]))
-    for number in (signal.SIGINT, signal.SIGTERM):  # sent to the whole group, they are the parent's business
+    for number in (signal.SIGINT, signal.SIGTERM):  # sent to the whole group; the parent handles them
         signal.signal(number, signal.SIG_IGN)
     logging.disable(logging.CRITICAL)
     verdict([["x+1", "1+x"]])  # parsers and sympy load parts of themselves on first use
@@ -179,10 +183,13 @@ def _next_request(pipe: Connection, parent: int) -> bytes | None:
 
 
 def verdict(pairs: list[list[str]]) -> bool:
-    """Whether math-verify finds every (gold, answer) pair equal. May take for ever: call in a child."""
+    """Return whether math-verify finds every (gold, answer) pair equal.
+
+    This may never return, so call it in a child process.
+    """
     from math_verify import parse, verify
 
-    no_limit: Any = None  # its own limit is SIGALRM for each stage; the guard's covers the whole call
+    no_limit: Any = None  # math-verify limits each stage by SIGALRM; the guard limits the whole call
     for pair in pairs:
         gold, answer = (
             parse(f"${text}$", fallback_mode="no_fallback", parsing_timeout=no_limit) for text in pair
@@ -193,7 +200,7 @@ def verdict(pairs: list[list[str]]) -> bool:
 
 
 class Child:
-    """One forked process that grades; at most one request is under way."""
+    """A forked process that grades one request at a time."""
 
     def __init__(self, memory_mb: int) -> None:
         self.calls = 0
@@ -206,7 +213,10 @@ class Child:
         theirs.close()
 
     def ask(self, request: bytes, *, gone: Connection) -> bytes | None:
-        """Return the child's reply, or what became of it; None when ``gone`` closed while it worked."""
+        """Return the child's reply, or a reply that says "timeout" or "crash".
+
+        Return None if ``gone``, the pipe to the parent, closed in the meantime.
+        """
         self.calls += 1
         try:
             self._pipe.send_bytes(request)
@@ -225,9 +235,9 @@ class Child:
 
 
 def _serve(pipe: Connection, memory_mb: int, guard: int) -> None:
-    """Answer requests in the child until the pipe closes; never returns.
+    """Answer requests in the child until the pipe closes. Never return.
 
-    Memory, files and processes are bounded first, and this process's life is tied to the guard's.
+    First limit memory, files and processes, and make this process end with the guard.
     """
     try:
         import resource
@@ -247,7 +257,7 @@ def _serve(pipe: Connection, memory_mb: int, guard: int) -> None:
             request = json.loads(pipe.recv_bytes())
             try:
                 reply = Reply("equal" if verdict(request["pairs"]) else "different")
-            except BaseException as error:  # MemoryError and RecursionError as well: all are the library's
+            except BaseException as error:  # also MemoryError and RecursionError of the library
                 reply = Reply("crash", type(error).__name__)
             pipe.send_bytes(reply.encoded())
     finally:

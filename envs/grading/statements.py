@@ -1,9 +1,10 @@
-r"""Find what a sentence states after "answer is", and the words around an answer that take it back.
+r"""Find the answer that a sentence states after "answer is", and the words around it that retract the answer.
 
-A statement begins after the last "answer is" (or "answer:"), also on the next line, and after the last "is"
-of its sentence. It ends with the sentence or the line, or before a clause that gives reasons. Only prose that
-makes no difference is left out: words that hedge, count on or calculate stay, and make the answer wrong. A
-number after "not" or "3 or" is read with these words. All rules are linear in the length of the text.
+A statement begins after the last "answer is" (or "answer:"), possibly on the next line, and after the last
+"is" of its sentence. It ends with the sentence or the line, or before a clause that gives reasons. Only prose
+that cannot change the answer is left out: words that hedge, count or calculate stay and make the answer
+wrong. A number after "not" or "3 or" includes these words. All rules take time linear in the length of the
+text.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ _CORRECTION = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"\A(?:[^\W\d_]{2,}\W{1,3}[^\W\d_]{2,}|[^\W\d_]{2,} \S)")
-"""A sentence begins with words; a number and its unit do not."""
+"""Text that begins with words, as a sentence does; a number with its unit does not match."""
 _QUANTITY = re.compile(
     r"\$[^$\n]{1,80}\$|\\\([^\n]{1,80}?\\\)"
     r"|[-\u2212]?\$?(?<![\w.])\d++(?:,\d{3})*+(?:\.\d++)?(?:/\d++)?(?!\w*[A-Za-z_\d]|\s?[!%^*/])",
@@ -84,7 +85,7 @@ _UNIT_WORDS = re.compile(r"\s(?:[A-Za-z]+/)?[A-Za-z]+")
 _PAIRS = (("\\(", "\\)"), ("\\[", "\\]"), ("$$", "$$"), ("$", "$"), ("**", "**"))
 _AROUND = ' \t\r\n*`"“”„«»'
 
-# What takes back the answer that follows: "not", "or", "and", and the words between.
+# Words that retract the answer after them: "not", "or", "and", and the words in between.
 _FONT = r"\\(?:math(?:bf|rm|it)|text(?:bf|it)?|boldsymbol|bm)(?![A-Za-z])"
 _MARKUP = rf"(?:{_FONT}|[\s*_`\"'~$(){{}}\[\],\\]){{0,12}}"
 _MARKUP_IN_LINE = rf"(?:{_FONT}|[ \t*_`\"'~$(){{}}\[\]\\]){{0,12}}"
@@ -94,7 +95,7 @@ _FILLER = (
     rf"{_MARKUP}){{0,3}}"
 )
 _ALSO = rf"(?:(?:{_MAYBE}|also|even|exactly|about)(?![A-Za-z]){_MARKUP}){{0,3}}"
-"""After "and" an "is" begins another sentence."""
+"""Words allowed after "and"; "is" is not one of them because it begins another sentence."""
 _PLAIN = r"be|equals?|to|exactly|even|just|simply|really|necessarily"
 _NAMED = r"(?:[A-Za-z](?:_\{?\w{1,4}\}?)?[ \t]{0,4}=[ \t$\\(]{0,6})?"
 _OR = re.compile(
@@ -123,9 +124,9 @@ _ENGLISH = re.compile(r"\b(?:the|and|are|she|they|it|there|this|that|with|from|w
 
 
 def stated(text: str, *, words: bool = False) -> Span | None:
-    r"""Return where the answer stands that a reply states last; None if it states none.
+    r"""Return the position of the last answer that a reply states; None if it does not state an answer.
 
-    ``words``: the answer is a name or another text, not mathematics.
+    With ``words``, the answer is a name or another text, not mathematics.
     """
     header = last_match(_HEADER, text)
     if header is None:
@@ -145,7 +146,7 @@ def stated(text: str, *, words: bool = False) -> Span | None:
 
 
 def last_match(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
-    """Return the last match of a pattern, in one pass."""
+    """Return the last match of a pattern, found in one pass; None without a match."""
     matches = deque(pattern.finditer(text), maxlen=1)
     return matches[0] if matches else None
 
@@ -158,7 +159,7 @@ def trimmed(text: str, span: Span) -> Span:
 
 
 def widened(text: str, span: Span) -> Span:
-    """Return the span of an answer together with the words that take it back; the same span if none do."""
+    """Return the span of an answer together with words that retract it; the same span without such words."""
     from_ = max(0, span.start - _WINDOW)
     before = text[from_ : span.start]
     start = no.start() if (no := _NOT.search(before)) else None
@@ -174,7 +175,7 @@ def widened(text: str, span: Span) -> Span:
             return Span(span.start, behind.end())
     if start is None:
         return span
-    # what closes the mathematics that the answer stands in
+    # include the closing math delimiter around the answer
     end = span.end + (text.startswith("$", span.end) or 2 * text.startswith("\\)", span.end))
     return Span(from_ + start, end)
 
@@ -184,7 +185,7 @@ def _after_last_is(text: str, start: int, stop: int) -> int:
 
 
 def _sentence_end(text: str, start: int, words: bool = False) -> int:
-    """Return where the sentence or the line ends; a delimited formula at its start may have many lines."""
+    """Return the end of the sentence or the line; a delimited formula at the start may span many lines."""
     opening = start + 2 * text.startswith("**", start)
     pair = _pair(text, Span(opening, min(len(text), opening + MAX_FORMULA)))
     if pair and (text.startswith(".", pair[1]) or pair[0].of(text).rstrip().endswith(".")):
@@ -200,7 +201,7 @@ def _sentence_end(text: str, start: int, words: bool = False) -> int:
 
 
 def _before_clause(text: str, start: int, stop: int) -> int:
-    """Return where a clause begins that gives reasons or says what the answer is not, else ``stop``."""
+    """Return the start of a clause that gives reasons or says what the answer is not; else ``stop``."""
     match = _CLAUSE.search(text, start + 1, stop)
     if match is None or _DOUBT.search(text, match.end(), stop):
         return stop
@@ -215,14 +216,17 @@ def _before_clause(text: str, start: int, stop: int) -> int:
 
 
 def _peeled(text: str, start: int, stop: int) -> int:
-    """Return where the answer begins, after words like "simply"."""
+    """Return the start of the answer, after words like "simply"."""
     while match := _SIMPLY.match(text, start, stop):
         start = match.end()
     return start
 
 
 def _core(text: str, span: Span) -> Span:
-    """Return the formula or the bold text that opens the span, or the number without a remark on it."""
+    """Return the formula or the bold text at the start of the span, or the number without its remark.
+
+    Return the stripped span if the other words may change the answer.
+    """
     span = Span(span.end - len(span.of(text).lstrip()), span.end)
     if pair := _pair(text, span):
         inside, rest = trimmed(text, pair[0]), text[pair[1] : span.end].strip(_AROUND)
@@ -236,7 +240,10 @@ def _core(text: str, span: Span) -> Span:
 
 
 def _only_number(text: str, span: Span) -> Span:
-    """Return the one number or formula of a sentence; the span if there is none, or words that matter."""
+    """Return the only number or formula of a sentence.
+
+    Return the span unchanged if there is none or more than one, or if other words may change the answer.
+    """
     sentence = span.of(text)
     if len(sentence) > MAX_PROSE or not _SENTENCE.search(sentence) or _matters(sentence):
         return span
@@ -254,7 +261,10 @@ def _only_number(text: str, span: Span) -> Span:
 
 
 def _pair(text: str, span: Span) -> tuple[Span, int] | None:
-    """Return the inside of the delimiters that open the span, and their end; None for dollars of money."""
+    """Return the span inside the delimiters at the start of the span, and the end of the closing delimiter.
+
+    Return None if there is no such pair, or if the dollar sign is money.
+    """
     for opening, closing in _PAIRS:
         inside = span.start + len(opening)
         if not text.startswith(opening, span.start):
@@ -269,7 +279,7 @@ def _pair(text: str, span: Span) -> tuple[Span, int] | None:
 
 
 def _says_nothing(head: str, rest: str) -> bool:
-    """Whether words after an answer make no difference: no doubt, no other number, no measure, no scale."""
+    """Return whether the words after an answer add nothing: no doubt, other number, measure or scale."""
     number, remark = _number(head), _number(rest)
     if remark is not None:  # 12 (twelve)
         return number is not None and number.value == remark.value
@@ -283,7 +293,7 @@ def _says_nothing(head: str, rest: str) -> bool:
 
 
 def _matters(prose: str) -> bool:
-    """Whether prose may change the answer: it doubts, denies or counts."""
+    """Return whether prose may change the answer because it doubts, denies or counts."""
     return any(pattern.search(prose) for pattern in (_DOUBT, _DENIAL, _COUNTS))
 
 

@@ -1,15 +1,16 @@
-r"""Compare answers as graders that want one spelling do: to compare with published figures, not for rewards.
+r"""Compare answers like graders that require one spelling, to reproduce published figures (not for rewards).
 
-"literal" is lm-evaluation-harness's exact match of gsm8k: equal text except for commas, dollars and a last
-point. "hendrycks" compares normalised spelling, as the MATH repository does: order counts in lists and sums.
-"minerva" is the exact match of lm-evaluation-harness's minerva_math: equal as Minerva normalises text, or two
-single formulas of the same value. "prm800k" takes equal values with two exceptions: a gold fraction and a
-gold integer have one form each, and lists are ordered.
+"literal" is lm-evaluation-harness's exact match for gsm8k: texts must be equal except for commas, dollar
+signs and a final period. "hendrycks" compares normalized spelling, as the MATH repository does: order counts
+in lists and sums. "minerva" is the exact match of lm-evaluation-harness's minerva_math: texts must be equal
+in Minerva's normal form, or be two single formulas of the same value. "prm800k" accepts equal values with two
+exceptions: a gold fraction or integer must have the gold's form, and lists are ordered.
 
-Two published normal forms are followed step by step, quirks included. ``math_spelling`` is that of the MATH
-repository (Hendrycks et al. 2021), which lm-evaluation-harness's hendrycks_math uses too.
-``minerva_spelling`` is that of Lewkowycz et al. (2022), appendix D, as lm-evaluation-harness 0.4.13 has it.
-They call things different that are the same ("9 units" and "9" in MATH), and the other way round.
+Two published normal forms are implemented step by step, including their quirks. ``math_spelling`` is the form
+of the MATH repository (Hendrycks et al. 2021), which lm-evaluation-harness's hendrycks_math also uses.
+``minerva_spelling`` is the form of Lewkowycz et al. (2022), appendix D, as lm-evaluation-harness 0.4.13
+implements it. These forms sometimes separate equal answers ("9 units" and "9" in MATH) and sometimes equate
+different ones.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ _MINERVA = (
     *(("an ", ""), ("a ", ""), (".$", "$"), ("\\$", ""), ("\\ ", ""), (" ", ""), ("mbox", "text")),
     *((",\\text{and}", ","), ("\\text{and}", ","), ("\\text{m}", "\\text{}")),
 )
-# The order is theirs: what one removes may make another. A "/" stands for a line break.
+# The order is Minerva's: removing one word may create another. A "/" stands for a line break.
 _UNITS = (
     "square ways integers dollars mph inches ft hours km units \\ldots sue points feet minutes digits cents "
     "degrees cm gm pounds meters meals edges students childrentickets multiples \\text{s} \\text{.} "
@@ -56,7 +57,7 @@ _UNITS = (
 )
 _UNIT_WORDS = tuple(word.replace("/", "\n") for word in _UNITS.split())
 _WHOLE_UNIT_WORD = re.compile(rf"(?<!\\)\b(?:{'|'.join(filter(str.isalpha, _UNIT_WORDS))})\b")
-_MINERVA_RULES = (  # of a line the first formula; commands without their braces; arguments in braces
+_MINERVA_RULES = (  # keep a line's first formula; drop commands and their braces; add missing braces
     (re.compile(r".*?\$(.*?)\$.*"), r"$\1$"),
     (re.compile(r"\\text\{(.*?)\}"), r"\1"),
     (re.compile(r"\\textbf\{(.*?)\}"), r"\1"),
@@ -69,11 +70,11 @@ _MINERVA_RULES = (  # of a line the first formula; commands without their braces
 
 
 def by_form(answer: str, gold: str, strictness: Strictness) -> tuple[bool, str] | None:
-    """Return the verdict and its name where a mode that wants one spelling decides; None if values count.
+    """Return the verdict of a mode that requires one spelling, and its name; None if the values decide.
 
-    Under "minerva" both are in Minerva's normal form.
+    Under "minerva", both texts must be in Minerva's normal form already.
     """
-    if strictness == "literal":  # without commas, dollars, a last point and all up to the last "#### "
+    if strictness == "literal":  # without commas, dollars, a final period, and text up to the last "#### "
         plain, truth = (
             text.strip().replace(",", "").replace("$", "").rpartition("#### ")[2].removesuffix(".").lower()
             for text in (answer, gold)
@@ -90,7 +91,7 @@ def by_form(answer: str, gold: str, strictness: Strictness) -> tuple[bool, str] 
 
 
 def breaks_form(answer: str, gold: str) -> bool:
-    r"""Return whether an answer has another form than PRM800K's grader wants.
+    r"""Return whether an answer has a form that PRM800K's grader rejects.
 
     >>> breaks_form(r"\frac{2}{4}", r"\frac{1}{2}"), breaks_form("8/2", "4"), breaks_form("5.0", "5")
     (True, True, False)
@@ -104,9 +105,9 @@ def breaks_form(answer: str, gold: str) -> bool:
 
 
 def same_spelling(answer: str, gold: str) -> bool:
-    r"""Return whether both are spelled alike in the MATH repository's normal form.
+    r"""Return whether two answers are equal in the MATH repository's normal form.
 
-    Where its rules fail on one of them, both are compared as they stand, as there.
+    If the form's rules fail on one answer, the texts are compared unchanged, as in that repository.
 
     >>> same_spelling(r"10\text{ units}", "10"), same_spelling("4, 10", "10, 4")
     (True, False)
@@ -118,7 +119,7 @@ def same_spelling(answer: str, gold: str) -> bool:
 
 
 def math_spelling(text: str) -> str:
-    r"""Return the MATH repository's normal form; ValueError if its rules end in an error.
+    r"""Return the MATH repository's normal form; raise ValueError if the form's rules fail.
 
     >>> [math_spelling(t) for t in (r"\dfrac12", "0.5", "1/2", r"10\text{ units}", "x = 5", "9 cm")]
     ['\\frac{1}{2}', '\\frac{1}{2}', '\\frac{1}{2}', '10', '5', '9cm']
@@ -137,7 +138,7 @@ def math_spelling(text: str) -> str:
     above, slash, below = text.partition("/")
     if not slash or "/" in below:
         return text
-    whole = f"{int(above)}/{int(below)}"  # an error, as there, where one is no integer
+    whole = f"{int(above)}/{int(below)}"  # raises, as in the MATH repository, if one is not an integer
     return rf"\frac{{{int(above)}}}{{{int(below)}}}" if text == whole else text
 
 
@@ -171,14 +172,14 @@ def _full_fractions(text: str) -> str:
 
 
 def minerva_spelling(text: str) -> str:
-    r"""Return the normal form of minerva_math: after the last "=", no units, the first formula of a line.
+    r"""Return minerva_math's normal form: the first formula of a line, after the last "=", without units.
 
     >>> [minerva_spelling(t) for t in ("$x = 5$ ", r"\text{12 cm}", "1,200", "0,1", r"\frac12\pi", "a $4$")]
     ['5', '12', '1200', '0,1', '\\frac{1}{2}\\pi', '4']
     """
     text = _replaced(_WHOLE_UNIT_WORD.sub("", text.split("=")[-1]), _MINERVA)
     for word in _UNIT_WORDS:
-        if word.isalpha():  # also inside other words, but not inside names of commands
+        if word.isalpha():  # remove it inside other words too, but not inside names of commands
             parts = re.split(r"(\\[a-zA-Z]+)", text)
             text = "".join(part if k % 2 else part.replace(word, "") for k, part in enumerate(parts))
         else:

@@ -1,7 +1,7 @@
-"""Programs as answers: the tests of a problem of kind "code", as the text that is its gold answer.
+"""Programs as answers: the gold answer of a problem of kind "code" is the text of its tests.
 
-``harness.py`` finds the program of a reply and runs it in the sandbox, ``remote.py`` is the protocol of its
-two sessions.
+``harness.py`` finds the program in a reply and runs it in the sandbox, and ``remote.py`` is the protocol
+between the two sessions of the harness.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ import msgspec
 
 
 class ProgramTests(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Tests of a program: statements that must not raise, or inputs with the outputs that are wanted.
+    """Tests of a program: statements that must not raise, or inputs with the expected outputs.
 
-    ``setup`` is run before the program, and again before the tests where they are run; what it defines as
-    ``entry`` is the program's to define. A reply may go on from ``start``, as from HumanEval's prompt.
+    ``setup`` runs before the program and also before the tests in their own session. The tests take the name
+    ``entry`` from the program, even if ``setup`` defines it. A reply may continue the text ``start``, such as
+    HumanEval's prompt.
     """
 
     asserts: tuple[str, ...] = ()
@@ -28,7 +29,7 @@ class ProgramTests(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def write_tests(tests: ProgramTests) -> str:
-    """Return tests as a gold answer; ValueError if there are none, or one is no Python.
+    """Return tests as a gold answer; raise ValueError if there are none, or if one is not valid Python.
 
     >>> write_tests(ProgramTests(asserts=("assert add(1, 2) == 3",)))
     '{"asserts": ["assert add(1, 2) == 3"]}'
@@ -45,7 +46,7 @@ def write_tests(tests: ProgramTests) -> str:
 
 @lru_cache(maxsize=4096)
 def read_tests(gold: str) -> ProgramTests:
-    """Return the tests of a gold answer; ValueError if it is none.
+    """Return the tests in a gold answer; raise ValueError if it has no tests.
 
     >>> read_tests('{"pairs": [["1 2", "3"]]}').pairs
     (('1 2', '3'),)

@@ -1,6 +1,6 @@
-"""The program of a reply, and which tests it passes, by running it in the sandbox.
+"""Find the program in a reply, run it in the sandbox, and find out which tests it passes.
 
-Results are compared outside of the program's reach.
+Results are compared in a place that the program cannot reach.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from envs.programs import ProgramTests, read_tests
 from envs.sandbox import Limits, Sandbox
 from envs.types import Grade
 
-LIMITS = Limits(seconds=6.0, memory_mb=1024, output_chars=1 << 20)  # what a tested program may take
-MOST_CALLS = 2000  # what one test may ask of the program
-MOST_DEATHS = 2  # after so many, as by time-outs, the tests that are left have failed
-CLOSE = 1e-6  # decimals of an output that differ by no more, relatively or absolutely, are the same
+LIMITS = Limits(seconds=6.0, memory_mb=1024, output_chars=1 << 20)  # limits of a tested program
+MOST_CALLS = 2000  # maximum number of requests of one test to the program
+MOST_DEATHS = 2  # after this many deaths, for example by timeouts, all remaining tests count as failed
+CLOSE = 1e-6  # decimals in outputs are equal if they differ by at most this, relatively or absolutely
 MARK = "\x1e"
 
 _BLOCK = re.compile(r"^```[ \t]*([^\s`]*)[^\n`]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
@@ -53,20 +53,20 @@ exec(compile({code!r}, "<solution>", "exec"), {{"__name__": "__main__"}})
 
 @cache
 def shared_sandbox() -> Sandbox:
-    """Return the sandbox of this process's graders, tried; SandboxRefused where none can run."""
+    """Return the tested sandbox of this process's graders; raise SandboxRefused if none can run."""
     sandbox = Sandbox(LIMITS)
     sandbox.start()
     return sandbox
 
 
 async def passed(tests: ProgramTests, code: str, programs: Programs) -> list[bool]:
-    """Return which tests a program passes, in their order: the statements, then the inputs."""
+    """Return for each test whether a program passes it: first the statements, then the inputs."""
     called = await _statements(tests, code, programs) if tests.asserts else []
     return called + list(await asyncio.gather(*(_pair(pair, code, programs) for pair in tests.pairs)))
 
 
 async def _pair(pair: tuple[str, str], code: str, programs: Programs) -> bool:
-    """Return whether the program, alone in its session, writes what is wanted for an input."""
+    """Return whether the program, alone in its session, writes the expected output for an input."""
     given, wanted = pair
     async with programs.session() as session:
         ran = await session.run(_STANDARD_INPUT.format(text=given, code=code))
@@ -92,7 +92,7 @@ def same_output(output: str, wanted: str) -> bool:
 
 
 async def _statements(tests: ProgramTests, code: str, programs: Programs) -> list[bool]:
-    """Return which statements hold; they run in one session and the program in another."""
+    """Return for each statement whether it holds; statements and the program run in two sessions."""
     found: list[bool] = []
     start = _LOAD + _PROGRAM.format(setup=tests.setup, code=code)
     deaths, loaded = 0, False
@@ -113,7 +113,7 @@ async def _statements(tests: ProgramTests, code: str, programs: Programs) -> lis
 
 
 async def _holds(test: str, program: Session, tester: Session) -> tuple[bool, bool]:
-    """Return whether a statement holds, and whether the program still lives."""
+    """Return whether a statement holds, and whether the program is still alive."""
     await tester.run("_testing.begin()")
     reply: str | None = None
     for _ in range(MOST_CALLS):
@@ -133,9 +133,9 @@ def _said(ran: Ran) -> str:
 
 
 def code_of(reply: str, start: str = "") -> str:
-    r"""Return the program of a reply: its last block of Python, else the reply if it is Python.
+    r"""Return the program in a reply: its last Python block, or the whole reply if it is valid Python.
 
-    ``start``: a program that a reply without a block may go on from.
+    Any other reply counts as the continuation of ``start``, the beginning of a program.
 
     >>> code_of("So:\n```python\ndef f(x):\n    return x\n```\nDone.")
     'def f(x):\n    return x\n'
@@ -155,7 +155,7 @@ def code_of(reply: str, start: str = "") -> str:
 
 
 def grade_code(answer: str, gold: str) -> Grade:
-    """Return the grade of a reply by the tests of a gold answer; right where it passes all of them."""
+    """Return the grade of a reply by the tests in a gold answer; a right reply passes all of them."""
     tests = read_tests(gold)
     found = run_async(passed(tests, code_of(answer, tests.start), shared_sandbox()))
     parts = tuple((f"test {number}", one) for number, one in enumerate(found, start=1))

@@ -1,7 +1,7 @@
-"""How tests in one session ask a program in another: what they call, and what they get, as plain values.
+"""The protocol by which tests in one session call a program in another: calls and results are plain values.
 
-The harness runs this file's text in both sessions. The tests never lie where the program runs, and whether
-they pass is not found out there. A program that lies about what it returns has only returned something else.
+The harness runs this file's text in both sessions. The program's session never holds the tests, and does not
+decide whether they pass. So a program that lies about a return value has merely returned another value.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ DEEPEST = 200
 
 
 class Need(BaseException):
-    """A test asks for something that is not yet known."""
+    """A test needs a reply that is not known yet."""
 
 
 class Answering:
-    """The program's side: it does what is asked with its names, and keeps what is no plain value."""
+    """The program's side: perform requested operations, and keep values that are not plain."""
 
     def __init__(self, names: dict[str, Any]) -> None:
         self._names = names
         self._kept: list[Any] = []
 
     def answer(self, line: str) -> str:
-        """Return what was asked for, or what was raised, as a line of JSON."""
+        """Return the requested value, or the exception that was raised, as a line of JSON."""
         asked = json.loads(line)
         try:
             return json.dumps({"value": encode(self._do(asked), self._keep)})
@@ -59,13 +59,16 @@ class Answering:
 
 
 class Remote:
-    """The tests' side of something of the program: used, it asks. It equals nothing but itself."""
+    """The tests' proxy of an object of the program: every use is a request to the program.
+
+    A proxy is equal only to itself.
+    """
 
     def __init__(self, ask: Callable[..., Any], where: dict[str, Any]) -> None:
         self.__dict__.update(_ask=ask, _where=where)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """Ask for a call."""
+        """Request a call."""
         return self._ask("call", self._where, arguments, named)
 
     def __getattr__(self, name: str) -> Any:
@@ -84,7 +87,7 @@ class Remote:
 
 
 class Asking:
-    """The tests' side: it runs a test again and again, further each time, until it asks for nothing new."""
+    """The tests' side: run a test repeatedly, with one more known reply each time, until it ends."""
 
     def __init__(self, setup: str, entry: str = "") -> None:
         self._setup, self._entry = setup, entry
@@ -92,11 +95,14 @@ class Asking:
         self._asked = 0
 
     def begin(self) -> None:
-        """Forget what is known: another test comes."""
+        """Forget all replies, because another test begins."""
         self._known.clear()
 
     def check(self, test: str, reply: str | None) -> str:
-        """Return what a test asks for next, given the reply to what it asked last, or whether it passes."""
+        """Return the test's next request as JSON, or whether the test passes.
+
+        ``reply`` is the program's reply to the last request.
+        """
         if reply is not None:
             self._known.append(reply)
         self._asked = 0
@@ -129,7 +135,7 @@ class Asking:
         if "raised" in reply:
             kind = getattr(builtins, str(reply["raised"]), Exception)
             raises = kind if isinstance(kind, type) and issubclass(kind, Exception) else Exception
-            if issubclass(raises, StopIteration):  # it would end a loop of the test instead of failing it
+            if issubclass(raises, StopIteration):  # it would end a loop in the test instead of failing
                 raises = RuntimeError
             raise raises(str(reply["text"]))
         return decode(reply["value"], lambda kept: Remote(self._ask, kept))
@@ -142,7 +148,7 @@ def _at(value: Any) -> Any:
 
 
 def unknown_names(test: str, names: dict[str, Any]) -> set[str]:
-    r"""Return the names that a test uses and that neither it, nor the names, nor Python has.
+    r"""Return the names that a test uses but that neither the test, ``names`` nor Python's builtins define.
 
     >>> unknown_names("import math\nassert math.isclose(f(x := 1), len('a'))", {})
     {'f'}
@@ -157,7 +163,7 @@ def unknown_names(test: str, names: dict[str, Any]) -> set[str]:
 
 
 def encode(value: Any, keep: Callable[[Any], Any], depth: int = 0) -> Any:
-    """Return a value as JSON; what is no plain value as ``{"at": keep(value)}``.
+    """Return a value as JSON data; a value that is not plain becomes ``{"at": keep(value)}``.
 
     >>> encode((1, [2.5, {"a"}]), str)
     {'tuple': [1, {'list': [2.5, {'set': ['a']}]}]}
@@ -187,7 +193,7 @@ def encode(value: Any, keep: Callable[[Any], Any], depth: int = 0) -> Any:
 
 
 def decode(data: Any, find: Callable[[Any], Any]) -> Any:
-    """Return the value that was encoded; ``find`` gives what was kept."""
+    """Return the value of encoded data; ``find`` returns the values that were kept."""
     if not isinstance(data, dict):
         return data
     [(kind, inside)] = data.items()

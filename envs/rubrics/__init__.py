@@ -1,4 +1,4 @@
-"""Replies scored by a rubric: what a verifier model is asked, what it states, and the file that keeps it.
+"""Score replies by a rubric: the prompts of a verifier model, its verdicts, and the cache of verdicts.
 
-A verdict is the opinion of a model. It is not ground truth, and nothing here calls it right or wrong.
+A verdict is the opinion of a model. It is not ground truth, and no code here calls a verdict right or wrong.
 """

@@ -1,7 +1,8 @@
-"""A verifier model: any policy, asked in an event loop of its own while debates are held in another.
+"""A verifier model: any policy, sampled in its own event loop while debates run in another.
 
-What it says is kept by its content, so it is asked once about the same reply. Where it gives nothing usable
-there is no verdict, and the fault is counted. One that no longer answers at all ends the run: VerifierError.
+Verdicts are cached by the content of the request, so the model is asked only once about the same reply. An
+unusable reply gives no verdict, and its fault is counted. If the model stops answering, VerifierError ends
+the run.
 """
 
 from __future__ import annotations
@@ -41,17 +42,17 @@ from envs.rubrics.verdicts import (
 from envs.types import FAULTS
 
 T = TypeVar("T")
-MOST_WITHOUT = 0.5  # of the replies of a step or evaluation may lack a verdict
-MOST_FAILED = 24  # requests in a row to which nothing came: the verifier model is taken to be gone
+MOST_WITHOUT = 0.5  # maximum fraction of the replies of a step or evaluation that may lack a verdict
+MOST_FAILED = 24  # consecutive failed requests after which the verifier model counts as gone
 
 
 class VerifierError(ValueError):
-    """A verifier model that gives no verdicts; one line with the result of the last requests."""
+    """The verifier model gives no verdicts; the message is one line about the last requests."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """How a verifier model is asked. ``samples`` scores make one verdict: their mean."""
+    """Sampling settings of a verifier model. A verdict is the mean of ``samples`` scores."""
 
     max_tokens: int = 1024
     thinking_tokens: int = 0
@@ -62,10 +63,11 @@ class Asking:
 
 
 class VerifierModel:
-    """Scores replies by rubrics, many at a time. ``name`` says which model it is, in errors and in the cache.
+    """Score replies by rubrics, many at once.
 
-    ``open_policy`` is called once, when something is asked that the cache does not hold. Methods may be
-    called from any thread; what they return are futures.
+    ``name`` identifies the model in errors and in the cache. ``open_policy`` is called once, for the first
+    request that is not in the cache. Methods may be called from any thread, and scores and labels are
+    futures.
     """
 
     def __init__(
@@ -89,18 +91,21 @@ class VerifierModel:
         self._gate = asyncio.Semaphore(self._asking.concurrency)
 
     def score(self, problem: Problem, reply: str, *, rubric: str, fixed: bool = False) -> Future[Verdict]:
-        """Begin to score a reply by a rubric, or by the problem's own unless it is ``fixed``."""
+        """Start to score a reply by a rubric; the problem's own rubric takes precedence unless ``fixed``."""
         return self._begin(self._score(score_prompt(problem, reply, rubric=rubric, fixed=fixed)))
 
     def label(
         self, problem: Problem, reply: str, *, question: str, labels: Mapping[str, str]
     ) -> Future[Stated]:
-        """Begin to ask which of the labels a reply deserves."""
+        """Start to ask which of the labels applies to a reply."""
         prompt = label_prompt(problem, reply, question=question, labels=labels)
         return self._begin(self._label(prompt, labels))
 
     def check(self) -> None:
-        """Ask something small, once; VerifierError if nothing comes of it, so that no run begins."""
+        """Send one small request; raise VerifierError if it fails, so that no run starts.
+
+        Later calls do nothing.
+        """
         if self._checked:
             return
         probe = score_prompt(Problem("probe", "What is 2 + 2?"), "4", rubric="The reply is correct.")
@@ -110,17 +115,17 @@ class VerifierModel:
         self._checked = True
 
     def take_tally(self) -> Counter[str]:
-        """Return what was counted since the last call.
+        """Return the counts since the last call.
 
-        "verdicts" and one count for each of ``FAULTS``; "requests" to the model and answers "cached";
-        "prompt_tokens", "tokens" and "milliseconds" of the requests.
+        They are "verdicts", one count for each of ``FAULTS``, "requests" to the model, "cached" answers, and
+        the "prompt_tokens", "tokens" and "milliseconds" of the requests.
         """
         with self._lock:
             tally, self._tally = self._tally, Counter()
         return tally
 
     def refuse_silent(self, tally: Mapping[str, int]) -> None:
-        """VerifierError if more than ``MOST_WITHOUT`` of the replies, and at least 8, have no verdict."""
+        """Raise VerifierError if at least 8 replies, and over ``MOST_WITHOUT`` of all, have no verdict."""
         faults = {fault: count for fault in FAULTS if (count := tally.get(fault, 0))}
         without, verdicts = sum(faults.values()), tally.get("verdicts", 0)
         if without >= 8 and without > MOST_WITHOUT * (without + verdicts):
@@ -132,7 +137,7 @@ class VerifierModel:
             )
 
     def close(self) -> None:
-        """End what is under way, and the thread; a second call does nothing."""
+        """Cancel open requests and end the thread; a second call does nothing."""
         loop, self._loop = self._loop, None
         if loop is not None:
             asyncio.run_coroutine_threadsafe(_cancel_others(), loop).result()
@@ -158,7 +163,7 @@ class VerifierModel:
         return label
 
     async def _failure(self, prompt: VerdictPrompt) -> str:
-        """Return why a prompt gets no answer at all; "" if it gets one, whatever it says."""
+        """Return why a prompt gets no answer; "" if it gets any answer."""
         try:
             await self._sample(prompt, 0, "probe")
         except TimeoutError:
@@ -188,7 +193,7 @@ class VerifierModel:
         return self._policy
 
     async def _stated(self, prompt: VerdictPrompt, sample: int) -> Stated:
-        """Return what the model states; it is asked once about each content."""
+        """Return the model's statement; requests with the same content are sent only once."""
         asking = self._asking
         how = [asking.max_tokens, asking.thinking_tokens, asking.temperature, sample]
         content = [self.name, *how, *(message.content for message in prompt.messages)]
@@ -213,7 +218,7 @@ class VerifierModel:
             policy, started = self._speaker(), time.perf_counter()
             try:
                 completion = await self._sample(prompt, sample, key)
-            except Exception as error:  # whatever a server or somebody's policy does: no verdict, and counted
+            except Exception as error:  # any failure of a server or a policy counts as no verdict
                 self._failed_in_a_row += 1
                 late, self._last_failure = _timed_out(error), _in_words(error)
                 self._last_failure = (
@@ -240,7 +245,7 @@ class VerifierModel:
 
 
 def together(verdicts: list[Verdict]) -> Verdict:
-    """Return the mean of the scores; no verdict where half of them or fewer are there.
+    """Return the mean of the scores; no verdict unless more than half of the samples have a score.
 
     >>> together([Verdict(1.0), Verdict(0.5), Verdict(None, "several")]).score
     0.75
@@ -269,7 +274,7 @@ async def _cancel_others() -> None:
 
 
 def _timed_out(error: BaseException | None) -> bool:
-    """Return whether a time-out is behind an error."""
+    """Return whether an error is a timeout or was caused by one."""
     return error is not None and (isinstance(error, TimeoutError) or _timed_out(error.__cause__))
 
 
@@ -294,17 +299,17 @@ CAUSES = MappingProxyType(
         "other": "none of these",
     }
 )
-"""Why a solution is wrong, with what each means."""
+"""The labels for why a solution is wrong, each with its meaning."""
 QUESTION = "The reply was graded wrong. What is the first thing that makes it so?"
 
 
 def approach(model: VerifierModel, problem: Problem, solution: str) -> Future[Verdict]:
-    """Begin to score whether a solution's approach is valid, whatever its answer."""
+    """Start to score whether a solution's approach is valid, whatever its answer is."""
     return model.score(problem, solution, rubric=APPROACH, fixed=True)
 
 
 def cause(model: VerifierModel, reply: WrongReply) -> Future[Stated]:
-    """Begin to ask why a solution is wrong; what the rules know is not asked."""
+    """Start to ask why a solution is wrong; the model is not asked if the rules know the cause."""
     known = cause_of(reply).name
     if known != "not_known":
         ready: Future[Stated] = Future()

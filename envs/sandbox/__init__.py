@@ -1,6 +1,6 @@
-"""A sandbox: programs of replies run in it, and reach nothing outside.
+"""A sandbox that runs the programs in replies, without access to anything outside.
 
-``box.py`` builds the outer box, ``sandbox.py`` is spoken to by asyncio, ``inside/`` is what runs in the box.
+``box.py`` builds the outer box, ``sandbox.py`` is the asyncio interface, and ``inside/`` runs in the box.
 """
 
 from envs.sandbox.box import Limits, SandboxRefused

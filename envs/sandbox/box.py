@@ -1,4 +1,7 @@
-"""The outer box: bubblewrap around the process that forks the sessions; unsafe, that process alone."""
+"""The outer box: bubblewrap around the process that forks the sessions.
+
+In unsafe mode this process runs without bubblewrap.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 PACKAGES = ("sympy", "mpmath", "numpy", "numpy.libs", "scipy", "scipy.libs", "networkx")
-"""What programs can import in addition to the standard library."""
+"""Packages that programs can import in addition to the standard library."""
 PRELOADED = (
     "sympy",
     "numpy",
@@ -28,20 +31,20 @@ PRELOADED = (
     "scipy.integrate",
     "scipy.linalg",
 )
-"""What a session has imported before its first program."""
-OLDEST_KERNEL = (5, 14)  # the first kernel that counts the processes of each user namespace apart
+"""Modules that a session has imported before its first program."""
+OLDEST_KERNEL = (5, 14)  # the first kernel that counts processes separately for each user namespace
 SYSTEM_LIBRARIES = ("/usr/lib", "/usr/lib64", "/lib", "/lib64")
-"""Where libraries lie; of the first, only those of this machine's kind if they have a folder."""
+"""Folders of libraries; of the first, only this machine's architecture folder is used, if there is one."""
 DEVICES = ("null", "full", "random", "urandom")
-"""Not zero: what is mapped of it is memory that no process need hold."""
+"""Devices in the box; not /dev/zero, because memory mapped from it need not belong to any process."""
 CAPABILITIES = ("CAP_SYS_ADMIN", "CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")
-"""Kept by the process that forks the sessions; a session has none."""
+"""Capabilities of the process that forks the sessions; a session has none."""
 SETTINGS = {
     "/proc/sys/kernel/unprivileged_userns_clone": "0",
     "/proc/sys/kernel/apparmor_restrict_unprivileged_userns": "1",
     "/proc/sys/user/max_user_namespaces": "0",
 }
-"""Settings of the kernel with the value by which users cannot make namespaces."""
+"""Kernel settings, each with the value that forbids users to create namespaces."""
 ENVIRONMENT = {
     "PATH": "/usr/bin:/bin",
     "HOME": "/tmp",
@@ -58,26 +61,26 @@ _INSIDE = Path(__file__).parent / "inside"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What each program, or each session, may take at most."""
+    """Resource limits of a program or a session."""
 
     seconds: float = 10.0
-    """Wall time of one program; what it waits for a core does not count."""
+    """Wall time of one program in seconds, without the time that it waits for a core."""
     memory_mb: int = 1024
-    """Memory of all processes of a session together, files aside."""
+    """Memory of all processes of a session together, without files, in MB."""
     processes: int = 32
-    """Processes and threads of a session in addition to its own."""
+    """Number of processes and threads that a session may start in addition to its own."""
     file_mb: int = 64
-    """All files of a session together, and the output of a program; they lie in memory."""
+    """Size in MB of all files of a session together, and of a program's output; both are held in memory."""
     output_chars: int = 8192
-    """Characters of a program's output; of a longer one the middle is left out."""
+    """Maximum characters of a program's output; the middle of longer output is left out."""
 
 
 class SandboxRefused(ValueError):
-    """A machine that cannot run a sandbox; the text names what to install or to set."""
+    """The machine cannot run a sandbox; the message says what to install or to set."""
 
 
 def check_system() -> None:
-    """SandboxRefused where bubblewrap cannot run, as far as that is seen without trying."""
+    """Raise SandboxRefused if bubblewrap cannot run here, as far as this is visible without a trial."""
     if sys.platform != "linux":
         raise SandboxRefused(
             f"the sandbox needs Linux: {platform.system()} has no namespaces for bubblewrap to make; run in "
@@ -95,7 +98,7 @@ def check_system() -> None:
 
 
 def refusal(reason: str) -> SandboxRefused:
-    """Return why a box could not be made, with the settings of this kernel that may forbid it."""
+    """Return the error for a box that could not be created, with the kernel settings that may forbid it."""
     lines = [line for line in reason.strip().splitlines() if line]
     hints: list[str] = []
     for path, forbids in SETTINGS.items():
@@ -113,7 +116,7 @@ def refusal(reason: str) -> SandboxRefused:
 
 
 class Zygote:
-    """The process that forks the sessions, and the way to ask it."""
+    """The process that forks the sessions, and the connection to this process."""
 
     def __init__(self, limits: Limits, *, unsafe: bool) -> None:
         self._ours, theirs = socket.socketpair()
@@ -139,22 +142,22 @@ class Zygote:
                 os.close(host)
 
     def is_alive(self) -> bool:
-        """Return whether the process is there."""
+        """Return whether the process is running."""
         return self._process.poll() is None
 
     def ask(self, session: socket.socket) -> None:
-        """Ask for a session that is spoken to by this socket."""
+        """Request a session that communicates through this socket."""
         socket.send_fds(self._ours, [b"s"], [session.fileno()])
 
     def complaint(self) -> str:
-        """Return what the process has said on its standard error."""
+        """Return the end of the process's standard error."""
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(1.0)
         size = os.fstat(self._errors.fileno()).st_size
         return os.pread(self._errors.fileno(), 4096, max(size - 4096, 0)).decode("utf-8", "replace")
 
     def close(self) -> None:
-        """End it, and every session with it."""
+        """End the process and all of its sessions."""
         with suppress(OSError):
             self._ours.shutdown(socket.SHUT_RDWR)
         self._ours.close()
@@ -167,16 +170,16 @@ class Zygote:
 
 
 def plain_command(words: Mapping[str, object]) -> list[str]:
-    """Return how the process is started without a box."""
+    """Return the command that starts the process without a box."""
     homes = dict.fromkeys(str(path.parent) for path in _packages().values())
     return [_python(), *_python_words([str(_INSIDE.parent), *homes], words)]
 
 
 def box_command(words: Mapping[str, object]) -> list[str]:
-    """Return how the process is started in its box: with Python, the packages and nothing else."""
+    """Return the command that starts the process in a box that has only Python and the packages."""
     command = ["bwrap", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts"]
     command += ["--unshare-cgroup-try", "--hostname", "sandbox", "--new-session", "--as-pid-1", "--clearenv"]
-    if os.getuid() != 0:  # for root it would be root itself that runs the programs
+    if os.getuid() != 0:  # for root, a user namespace would run the programs as root
         command.append("--unshare-user")
     command += ["--cap-drop", "ALL", *_each("--cap-add", CAPABILITIES)]
     command += [word for name, value in ENVIRONMENT.items() for word in ("--setenv", name, value)]
@@ -195,7 +198,7 @@ def _each(option: str, values: Sequence[str]) -> list[str]:
 
 
 def _shown(source: str, target: str) -> list[str]:
-    """Return the words that show a file or folder to read, in folders that any user may enter."""
+    """Return bubblewrap arguments that mount a file or folder read-only, with parents open to any user."""
     folders = [str(folder) for folder in reversed(Path(target).parents)][1:]
     return [
         *(word for one in folders for word in ("--perms", "0755", "--dir", one)),
@@ -214,7 +217,7 @@ def _python_words(path: list[str], words: Mapping[str, object]) -> list[str]:
 
 
 def _system_files() -> Iterator[str]:
-    """Yield the words that bring the system's libraries into the box."""
+    """Yield bubblewrap arguments that mount the system's libraries in the box."""
     own = f"/usr/lib/{sysconfig.get_config_var('MULTIARCH') or 'none'}"
     for folder in SYSTEM_LIBRARIES:
         name = own if folder == "/usr/lib" and os.path.isdir(own) else folder
@@ -227,7 +230,7 @@ def _system_files() -> Iterator[str]:
 
 
 def _python_files() -> Iterator[str]:
-    """Yield the words that bring Python and its standard library into the box, and no other packages."""
+    """Yield bubblewrap arguments that mount Python and its standard library, without other packages."""
     python, base = _python(), Path(sys.base_prefix)
     standard = sysconfig.get_path("stdlib", vars={"installed_base": str(base)})
     whole = [] if str(base) == "/usr" else [str(base / sys.platlibdir), str(base / "lib")]
@@ -241,7 +244,7 @@ def _python_files() -> Iterator[str]:
 
 
 def _packages() -> dict[str, Path]:
-    """Return where the packages lie that are here."""
+    """Return the folders of the installed packages in ``PACKAGES``."""
     found: dict[str, Path] = {}
     for name in PACKAGES:
         spec = find_spec(name.partition(".")[0])

@@ -1,4 +1,4 @@
-"""Sessions that run programs in a box: taken from a process that has the libraries ready and forks."""
+"""Sessions that run programs in a box, forked from a process that has already imported the libraries."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from debate.tools import Ran
 from envs.sandbox.box import Limits, Zygote, check_system, refusal
 
 AT_ONCE = 4 * (os.cpu_count() or 1)
-"""Programs that run at a time; others wait, which does not count for their time."""
-LONGEST_PROGRAM = 1 << 20  # characters of a program
+"""Maximum number of programs that run at once; the waiting time of others does not count as theirs."""
+LONGEST_PROGRAM = 1 << 20  # maximum number of characters of a program
 STRETCH = 6
-GRACE_S = 10.0  # a session that is silent for this many times its limit plus this many seconds is given up
+GRACE_S = 10.0  # a session is given up if it is silent for STRETCH times its time limit plus GRACE_S
 LOST = "[the session ended: nothing that was defined in it is left]"
 TRIAL, TRIAL_S = "print(6 * 7)", 30.0
 SLICE = 1 << 16
@@ -31,12 +31,13 @@ _log = logging.getLogger(__name__)
 
 
 class Sandbox:
-    """Where programs run: each session in namespaces of its own, without network, files or privileges.
+    """A sandbox for programs: each session has its own namespaces, without network, files or privileges.
 
-    Any number of tasks may use it, from any event loop; a session taken waits for no other. It starts at its
-    first use, or by ``start``, and ends by ``close``, with a ``with`` block or with this process, however it
-    ends. ``warm``: sessions kept ready besides those in use. ``unsafe``: no box, plain processes of this user
-    with limits, for programs of one's own.
+    Any number of tasks may use a sandbox, from any event loop. A session never waits for another session to
+    end. A sandbox starts at its first use or by ``start``. It ends by ``close``, at the end of a ``with``
+    block, or when this process ends for any reason. ``warm`` is the number of idle sessions that are kept
+    ready. With ``unsafe`` there is no box: programs that you trust run as plain processes of this user, with
+    limits.
     """
 
     def __init__(self, limits: Limits | None = None, *, warm: int = 4, unsafe: bool = False) -> None:
@@ -47,7 +48,10 @@ class Sandbox:
         self._turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
     def start(self) -> None:
-        """Start now, and run a first program; SandboxRefused, with what to install or to set."""
+        """Start the sandbox and run a trial program.
+
+        Raise SandboxRefused, which says what to install or to set, if this fails.
+        """
         zygote = self._open().zygote
         box = _Box(zygote)
         try:
@@ -59,7 +63,7 @@ class Sandbox:
 
     @asynccontextmanager
     async def session(self) -> AsyncGenerator[SandboxSession]:
-        """Take a fresh session; at the end of the block nothing is left of it."""
+        """Open a new session, and remove all of its processes and files at the end of the block."""
         session = SandboxSession(self)
         try:
             yield session
@@ -67,7 +71,7 @@ class Sandbox:
             await session.close()
 
     def close(self) -> None:
-        """End every session; a later use restarts."""
+        """End every session; the sandbox starts again if it is used later."""
         with self._lock:
             pool, self._pool = self._pool, None
         if pool is not None:
@@ -80,7 +84,7 @@ class Sandbox:
         self.close()
 
     def _open(self) -> _Pool:
-        """Return the process that forks sessions, a new one if there is none or it has died."""
+        """Return the pool of the process that forks sessions; start a new one if there is none or it died."""
         with self._lock:
             pool = self._pool
             if pool is None or not pool.is_usable():
@@ -95,7 +99,7 @@ class Sandbox:
             return pool
 
     def turns(self) -> asyncio.Semaphore:
-        """Return where programs of this event loop wait for their turn, first come first served."""
+        """Return the semaphore at which this event loop's programs wait, first come, first served."""
         return self._turns.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(AT_ONCE))
 
     def take(self) -> _Box:
@@ -104,14 +108,17 @@ class Sandbox:
 
 
 class SandboxSession:
-    """A session: it takes its process at its first program, and another where that has died."""
+    """A session, whose process starts with its first program and is replaced if it has died."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
         self._box: _Box | None = None
 
     async def run(self, code: str) -> Ran:
-        """Run a program; never raises on what it does. SandboxRefused where nothing can run here."""
+        """Run a program, and never raise because of the program.
+
+        Raise SandboxRefused if no sandbox can run on this machine.
+        """
         if len(code) > LONGEST_PROGRAM:
             error = f"ProgramTooLong: {len(code):,} characters, of at most {LONGEST_PROGRAM:,}"
             return Ran("error", error, error)
@@ -126,14 +133,17 @@ class SandboxSession:
         return _ran(answer)
 
     async def close(self) -> None:
-        """End it, and wait until its processes are gone; the next program starts a new one."""
+        """End the process and wait until all of its processes are gone; the next program starts a new one."""
         box, self._box = self._box, None
         if box is not None:
             await box.end()
 
 
 def _ran(answer: dict[str, Any]) -> Ran:
-    """Return the result of a program: where it did not say itself how it ended, its output does."""
+    """Return the result of a program.
+
+    If the output does not end with the error, append the error; if the session ended, append ``LOST``.
+    """
     output, error = answer["output"], answer["error"]
     lines = [error] if error and not output.rstrip().endswith(error) else []
     lines += [] if answer["alive"] else [LOST]
@@ -143,29 +153,29 @@ def _ran(answer: dict[str, Any]) -> Ran:
 
 
 class _Pool:
-    """The process that forks sessions, and those that it has forked ahead."""
+    """The process that forks sessions, and the sessions that it has forked in advance."""
 
     def __init__(self, limits: Limits, size: int, *, unsafe: bool) -> None:
         _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a session is an open file here
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # each session takes one open file
         self.zygote = Zygote(limits, unsafe=unsafe)
         self._size, self._owner = size, os.getpid()
         self._warm: list[_Box] = []
         self._lock = threading.Lock()
 
     def is_usable(self) -> bool:
-        """Return whether the process lives, and is this process's own."""
+        """Return whether the forking process is alive and was started by this process."""
         return self._owner == os.getpid() and self.zygote.is_alive()
 
     def take(self) -> _Box:
-        """Return the session that has waited longest, and let another come in its place."""
+        """Return the oldest warm session, and request another one in its place."""
         with self._lock:
             while len(self._warm) <= self._size:
                 self._warm.append(_Box(self.zygote))
             return self._warm.pop(0)
 
     def close(self) -> None:
-        """End all of them; of a fork of their process, nothing."""
+        """End the process and its sessions; do nothing in a fork of the process that started them."""
         if self._owner == os.getpid():
             for box in self._warm:
                 box.close()
@@ -174,16 +184,16 @@ class _Pool:
 
 
 class _Box:
-    """Our end of a session."""
+    """The host's side of a session."""
 
     def __init__(self, zygote: Zygote) -> None:
         self._socket, theirs = socket.socketpair()
         self._socket.setblocking(False)
-        with theirs, suppress(OSError):  # a zygote that has died is seen when the session is asked
+        with theirs, suppress(OSError):  # a dead zygote is noticed when the session is used
             zygote.ask(theirs)
 
     async def ask(self, code: str, seconds: float) -> dict[str, Any]:
-        """Run a program and return what the guard says of it; a session that says nothing has died."""
+        """Run a program and return the guard's answer; a session without an answer counts as dead."""
         loop, said = asyncio.get_running_loop(), bytearray()
         body = code.encode("utf-8", "replace")
         with suppress(OSError, TimeoutError):
@@ -191,7 +201,7 @@ class _Box:
                 await loop.sock_sendall(self._socket, len(body).to_bytes(4) + body)
                 while not said.endswith(b"\n") and (part := await loop.sock_recv(self._socket, SLICE)):
                     said += part
-        with suppress(OSError):  # the loop may have stood still while the answer came
+        with suppress(OSError):  # the event loop may have been blocked while the answer arrived
             while not said.endswith(b"\n") and (part := self._socket.recv(SLICE)):
                 said += part
         if said.endswith(b"\n"):
@@ -199,7 +209,7 @@ class _Box:
         return {"status": "died", "error": "the session ended", "seconds": 0.0, "alive": False, "output": ""}
 
     async def end(self) -> None:
-        """End the session, and wait until its processes are gone."""
+        """End the session and wait until its processes are gone."""
         try:
             with suppress(OSError, TimeoutError):
                 self._socket.shutdown(socket.SHUT_WR)

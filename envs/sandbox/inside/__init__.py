@@ -1,1 +1,1 @@
-"""What runs in the box: the standard library alone, and nothing of the rest of this project."""
+"""The code that runs in the box; it imports only the standard library and nothing else of this project."""

@@ -1,6 +1,7 @@
-"""The first process of a session: it builds the session's box, and watches over what runs in it.
+"""The guard, the first process of a session: it builds the session's box and supervises the programs in it.
 
-It is process 1 of the session's own pid namespace, so no program can signal it, and all ends with it.
+The guard is process 1 of the session's own pid namespace. So programs cannot signal the guard, and all
+processes of the session end with it.
 """
 
 from __future__ import annotations
@@ -21,20 +22,20 @@ from .kernel import Processes, send
 from .program import read_output
 
 MB = 1 << 20
-TICK_S = 0.02  # how often time and memory are looked at
-STRETCH = 3  # a program that waits for a core gets at most this many times its seconds of wall time
+TICK_S = 0.02  # interval between checks of time and memory
+STRETCH = 3  # maximum wall time of a program that waits for a core, as a multiple of its time limit
 OPEN_FILES = 256
 LONGEST_REPORT = 1 << 16
-SOCKET = 300 << 10  # bytes that the kernel may hold for a socket: what was sent and not read
-ROUNDS = 1000  # how often processes are looked for that are still to be ended
+SOCKET = 300 << 10  # bytes that the kernel may buffer for a socket (sent but not read)
+ROUNDS = 1000  # maximum number of searches for processes that must still be ended
 NOBODY = 65534
 SLICE = 1 << 16
-WORK = 3  # the runner's end of its guard's socket
+WORK = 3  # file descriptor of the runner's socket to its guard
 
 
 @dataclass(frozen=True)
 class Report:
-    """How a program ended, and whether what it defined is still there."""
+    """The way in which a program ended, and whether its definitions are still there (``lives``)."""
 
     status: str
     error: str
@@ -42,9 +43,9 @@ class Report:
 
 
 def isolate(limits: dict[str, Any]) -> Processes:
-    """Put this process into namespaces of its own, without privileges.
+    """Move this process into its own namespaces, without privileges.
 
-    Returns its /proc, which it alone has open: no program sees one.
+    Return the processes of the new namespace. Only this process has their /proc open; programs have no /proc.
     """
     kernel.unshare(kernel.NEW_NS | kernel.NEW_IPC | kernel.NEW_NET | kernel.NEW_UTS)
     kernel.mount("none", "/", None, kernel.RECURSIVE | kernel.PRIVATE)
@@ -63,9 +64,9 @@ def isolate(limits: dict[str, Any]) -> Processes:
         os.setgroups([])
         os.setresgid(NOBODY, NOBODY, NOBODY)
         os.setresuid(NOBODY, NOBODY, NOBODY)
-        kernel.set_dumpable(True)  # for the maps
+        kernel.set_dumpable(True)  # needed to write the uid and gid maps
     user, group = os.getuid(), os.getgid()
-    kernel.unshare(kernel.NEW_USER)  # processes are counted and limited in it
+    kernel.unshare(kernel.NEW_USER)  # processes are counted and limited per user namespace
     for name, text in (
         ("setgroups", "deny"),
         ("uid_map", f"{user} {user} 1"),
@@ -81,7 +82,7 @@ def isolate(limits: dict[str, Any]) -> Processes:
 
 
 class Guard:
-    """One session: its runner, its clock and its memory."""
+    """One session: the guard starts its runner and limits its time and memory."""
 
     def __init__(
         self, host: socket.socket, output: int, limits: dict[str, Any], processes: Processes
@@ -98,7 +99,7 @@ class Guard:
         if pid == 0:
             try:
                 if self._limits["boxed"]:
-                    kernel.set_dumpable(True)  # so that the guard sees what processes share
+                    kernel.set_dumpable(True)  # so that the guard can measure shared memory
                 limit(self._limits, self._processes.address_space())
                 become_runner(theirs.fileno(), self._output)
                 program.serve(socket.socket(fileno=WORK), 1)
@@ -109,7 +110,7 @@ class Guard:
         return pid, ours
 
     def serve(self) -> None:
-        """Run the host's programs until it says no more, or the runner is dead."""
+        """Run the host's programs until the host closes the connection or the runner is dead."""
         while self._status is None and (code := program.receive(self._host)) is not None:
             os.ftruncate(self._output, 0)
             began = time.monotonic()
@@ -132,7 +133,7 @@ class Guard:
 
     def _run(self, code: bytes) -> Report:
         with suppress(BlockingIOError):
-            while self._work.recv(SLICE):  # what the program before said in the runner's name
+            while self._work.recv(SLICE):  # discard messages that the previous program faked
                 pass
         if self._status is None:
             send(self._runner, signal.SIGCONT)
@@ -161,7 +162,7 @@ class Guard:
                 return report
 
     def _over(self, wall: float, waited: float) -> Report | None:
-        """Return the report of a program that takes too much time or memory."""
+        """Return a report if the program exceeds its time or memory limit; else None."""
         seconds, memory = self._limits["seconds"], self._limits["memory_mb"]
         if wall > seconds:
             own = wall - (self._processes.waited(self._runner) - waited)
@@ -172,7 +173,10 @@ class Guard:
         return None
 
     def _memory(self) -> int:
-        """Return the bytes of several processes beyond what they began with; one is bounded by itself."""
+        """Return the memory in bytes that the session's processes use beyond the initial size.
+
+        Return 0 if there is only the runner, whose memory is limited by its address space.
+        """
         others = self._processes.others(self._runner)
         if not others:
             return 0
@@ -183,7 +187,7 @@ class Guard:
         return total + sockets
 
     def _ended(self) -> Report:
-        """Return the report of a runner that is dead, or has closed its end."""
+        """Return the report of a runner that is dead, or that has closed its socket."""
         deadline = time.monotonic() + 1.0
         while self._status is None and time.monotonic() < deadline:
             self._reap()
@@ -196,15 +200,15 @@ class Guard:
         return Report("died", f"the process was ended by signal {-code}", lives=False)
 
     def _quiet(self) -> None:
-        """Stop the runner until its next program, and end every other process."""
-        self._processes.signal_all(self._runner, signal.SIGSTOP)  # what is stopped does not fork
+        """Stop the runner until its next program, and kill every other process."""
+        self._processes.signal_all(self._runner, signal.SIGSTOP)  # a stopped process cannot fork
         for _ in range(ROUNDS):
             if not self._kill_others():
                 return
         self._kill_all()
 
     def _kill_others(self) -> bool:
-        """End every process but this and the runner; return whether there was one."""
+        """Kill every process except this one and the runner; return whether there were any."""
         others = self._processes.others(self._runner)
         for pid in others:
             send(pid, signal.SIGKILL)
@@ -212,7 +216,7 @@ class Guard:
         return bool(others)
 
     def _kill_all(self) -> None:
-        """End every process of the session but this one, and wait until they are gone."""
+        """Kill every process of the session except this one, and wait until all are gone."""
         for _ in range(ROUNDS):
             self._processes.signal_all(self._runner, signal.SIGKILL)
             if not self._kill_others():
@@ -232,7 +236,10 @@ class Guard:
 
 
 def read_report(said: bytes) -> Report:
-    """Return what a runner says of its program; a program can say it in the runner's name."""
+    """Return a runner's report on its program.
+
+    A program can fake this report, so invalid reports are replaced and long ones are cut.
+    """
     try:
         told = json.loads(said.partition(b"\n")[0])
         status, error = told["status"], told["error"]
@@ -240,19 +247,19 @@ def read_report(said: bytes) -> Report:
         status, error = "", ""
     if status not in ("ok", "error", "memory") or not isinstance(error, str):
         return Report("error", "the program spoiled its own report")
-    text = error.encode("utf-8", "backslashreplace").decode()  # halves of characters, as in the output
+    text = error.encode("utf-8", "backslashreplace").decode()  # escape lone surrogates, as in the output
     return Report(status, text[: program.LONGEST_ERROR])
 
 
 def limit(limits: dict[str, Any], address_space: int) -> None:
-    """Limit this process and its children."""
+    """Set resource limits of this process and its children."""
     file = limits["file_mb"] * MB
     bounds = {
         "RLIMIT_AS": address_space + limits["memory_mb"] * MB,
-        "RLIMIT_NPROC": limits["processes"] + 2 if limits["boxed"] else None,  # and guard and runner
+        "RLIMIT_NPROC": limits["processes"] + 2 if limits["boxed"] else None,  # + guard and runner
         "RLIMIT_FSIZE": file,
         "RLIMIT_NOFILE": OPEN_FILES,
-        "RLIMIT_CORE": 1,  # of 0, a program that collects dumps would be started all the same
+        "RLIMIT_CORE": 1,  # with 0, the kernel would still start a program that collects core dumps
         "RLIMIT_MEMLOCK": 0,
         "RLIMIT_MSGQUEUE": 0,
         "RLIMIT_SIGPENDING": 256,
@@ -266,7 +273,7 @@ def limit(limits: dict[str, Any], address_space: int) -> None:
 
 
 def become_runner(work: int, output: int) -> None:
-    """Keep four open files: nothing to read, the output twice, and the way to the guard."""
+    """Keep four open files: an empty input, the output twice, and the socket to the guard."""
     nothing = os.open(os.devnull, os.O_RDONLY)
     kept = [os.dup(one) for one in (nothing, output, output, work)]
     high = [os.dup2(one, 100 + index) for index, one in enumerate(kept)]

@@ -1,6 +1,6 @@
-"""What the kernel is asked for in the box: namespaces, mounts, no privileges, a filter of calls, processes.
+"""Kernel interfaces for the box: namespaces, mounts, dropped privileges, a system call filter and processes.
 
-Runs under the sandbox's Python with the standard library alone. Linux on x86-64 and 64-bit ARM.
+This module runs under the sandbox's Python with only the standard library, on Linux on x86-64 and 64-bit ARM.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ DETACH = 2
 _PARENT_DIES, _SET_DUMPABLE, _CAPBSET_DROP, _NO_NEW_PRIVS, _SECCOMP = 1, 4, 24, 38, 22
 
 NEWEST = 462
-"""The newest system call that the filter knows; later ones are refused as if the kernel lacked them."""
+"""The newest system call that the filter knows; newer calls fail as if the kernel did not have them."""
 with open(os.path.join(os.path.dirname(__file__), "system_calls.toml"), "rb") as _file:
     SYSTEM_CALLS: dict[str, dict[str, tuple[int, int]]] = tomllib.load(_file)
-"""Refused system calls, and those that are refused except for the caller itself."""
+"""System calls that are denied, and system calls that are allowed only on the caller itself."""
 _ARCHITECTURES = {"x86_64": (0, 0xC000_003E), "aarch64": (1, 0xC000_00B7)}
 _CLONE, _CLONE3, _MMAP, _SETSOCKOPT = (56, 220), (435, 435), (9, 222), (54, 208)
 _SOCKETS = (41, 198), (53, 199)  # socket and socketpair
@@ -48,12 +48,12 @@ def _call(name: str, *arguments: object) -> None:
 
 
 def unshare(namespaces: int) -> None:
-    """Move this process (of pid namespaces: its children) to new namespaces."""
+    """Move this process to new namespaces; a new pid namespace applies only to its children."""
     _call("unshare", namespaces)
 
 
 def setns(descriptor: int, kind: int) -> None:
-    """Enter a namespace (of pid namespaces: for children)."""
+    """Enter a namespace; a pid namespace applies only to children of this process."""
     _call("setns", descriptor, kind)
 
 
@@ -64,22 +64,22 @@ def mount(source: str, target: str, kind: str | None, flags: int, data: str = ""
 
 
 def unmount(target: str) -> None:
-    """Take a mount away; what is still open in it stays."""
+    """Detach a mount; files that are open in the mount stay usable."""
     _call("umount2", target.encode(), DETACH)
 
 
 def set_dumpable(value: bool) -> None:
-    """Whether others of the same user may look into this process, and it may dump core."""
+    """Set whether processes of the same user may inspect this process, and whether it may dump core."""
     _call("prctl", _SET_DUMPABLE, int(value), 0, 0, 0)
 
 
 def end_with_parent() -> None:
-    """Be killed when the parent ends, however it does."""
+    """Make the kernel kill this process when its parent ends for any reason."""
     _call("prctl", _PARENT_DIES, int(signal.SIGKILL), 0, 0, 0)
 
 
 def drop_privileges() -> None:
-    """Give up every capability, now and for what is executed later."""
+    """Drop every capability, for this process and for programs that it executes later."""
     _call("prctl", _NO_NEW_PRIVS, 1, 0, 0, 0)
     for capability in range(64):
         if _libc.prctl(_CAPBSET_DROP, capability, 0, 0, 0) != 0:
@@ -89,7 +89,7 @@ def drop_privileges() -> None:
 
 
 def filter_system_calls() -> None:
-    """Refuse the system calls of system_calls.toml from now on, in this process and its children."""
+    """Deny the system calls of system_calls.toml from now on, in this process and its children."""
     code = system_call_filter(platform.machine())
     buffer = ctypes.create_string_buffer(code)
     # struct sock_fprog: a short, padding, a pointer
@@ -98,15 +98,15 @@ def filter_system_calls() -> None:
 
 
 def system_call_filter(machine: str) -> bytes:
-    """Return the filter as classic BPF; ValueError on a machine whose system calls it does not know."""
+    """Return the filter as classic BPF; raise ValueError for a machine whose system calls are not known."""
     if machine not in _ARCHITECTURES:
         raise ValueError(f"there is no filter of system calls for {machine}")
     index, architecture = _ARCHITECTURES[machine]
     code = [_load(_ARCH), *_unless(_EQUAL, architecture, _KILL), _load(_NUMBER)]
     if machine == "x86_64":
-        code += [_step(0x35, _X32, 0, 1), _result(_ERROR | errno.ENOSYS)]  # the 32-bit doubles of every call
+        code += [_step(0x35, _X32, 0, 1), _result(_ERROR | errno.ENOSYS)]  # the x32 variant of every call
     code += _when(_ABOVE, NEWEST, _ERROR | errno.ENOSYS)
-    code += _when(_EQUAL, _CLONE3[index], _ERROR | errno.ENOSYS)  # its flags are out of a filter's sight
+    code += _when(_EQUAL, _CLONE3[index], _ERROR | errno.ENOSYS)  # a filter cannot see its flags
     for numbers in SYSTEM_CALLS["denied"].values():
         if numbers[index] >= 0:
             code += _when(_EQUAL, numbers[index], _ERROR | errno.EPERM)
@@ -116,7 +116,7 @@ def system_call_filter(machine: str) -> bytes:
         code += _of(numbers[index], _load(_ARGUMENTS[0]), *_unless(_EQUAL, 1, _ERROR | errno.EAFNOSUPPORT))
     code += _of(_CLONE[index], _load(_ARGUMENTS[0]), *_when(_ANY_OF, NAMESPACES, _ERROR | errno.EPERM))
     code += _of(_SETSOCKOPT[index], _load(_ARGUMENTS[2]), *_when(_EQUAL, _SEND_BUFFER, _ERROR | errno.EPERM))
-    code += _of(  # memory that no process holds any more when its pages are dropped, or none ever seems to
+    code += _of(  # memory that the limits would miss: shared anonymous memory and huge pages
         _MMAP[index],
         _load(_ARGUMENTS[3]),
         *_when(_ANY_OF, _HUGE, _ERROR | errno.ENOMEM),
@@ -127,7 +127,7 @@ def system_call_filter(machine: str) -> bytes:
 
 
 def _of(number: int, *steps: bytes) -> list[bytes]:
-    """Return the steps for one system call, which is allowed where none of them returns."""
+    """Return the steps for one system call, which is allowed if none of the steps returns."""
     return [_step(_EQUAL, number, 0, len(steps) + 1), *steps, _result(_ALLOW)]
 
 
@@ -155,56 +155,59 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 def send(pid: int, number: signal.Signals) -> None:
-    """Send a signal to a process, or of -1 to all that may get it; of one that is gone, nothing."""
+    """Send a signal to a process, or to all permitted processes if ``pid`` is -1.
+
+    Do nothing if the process is gone.
+    """
     with suppress(ProcessLookupError, PermissionError):
         os.kill(pid, number)
 
 
 class Processes:
-    """The processes of a pid namespace, by the /proc that was mounted for it."""
+    """The processes of a pid namespace, from the /proc that was mounted for this namespace."""
 
     def __init__(self, proc: int) -> None:
         self._proc = proc
 
     def others(self, runner: int) -> list[int]:
-        """Return every living process but the first one and the runner."""
+        """Return the pids of all living processes except the first process and the runner."""
         return [pid for pid in self._all() if pid not in (1, runner) and not self._is_dead(pid)]
 
     def signal_all(self, runner: int, number: signal.Signals) -> None:
-        """Send a signal to every process but this, in one call."""
+        """Send a signal to every process except this one, in one call."""
         send(-1, number)
 
     def size(self, pid: int | str) -> int:
-        """Return the bytes in memory of a process, shared ones included; 0 when it is gone."""
+        """Return the resident memory of a process in bytes, including shared memory; 0 if it is gone."""
 
         def pages(task: str) -> int:
             words = self._read(f"{task}/statm").split()
             return int(words[1]) if len(words) > 1 else 0
 
-        # where its first thread has ended, others may have not
+        # other threads may live on after the first thread has ended
         return PAGE * (
             pages(str(pid)) or max((pages(f"{pid}/task/{t}") for t in self._threads(pid)), default=0)
         )
 
     def address_space(self) -> int:
-        """Return the bytes of this process's address space."""
+        """Return the size of this process's address space in bytes."""
         words = self._read("self/statm").split()
         return int(words[0]) * PAGE if words else 0
 
     def share(self, pid: int) -> int:
-        """Return the bytes in memory of a process, with its part of what it shares with others."""
+        """Return the proportional set size of a process in bytes: shared memory counts in part."""
         for line in self._read(f"{pid}/smaps_rollup").splitlines():
             if line.startswith(b"Pss:"):
                 return int(line.split()[1]) * 1024
         return self.size(pid)
 
     def sockets(self) -> int:
-        """Return how many sockets there are in this process's network namespace."""
+        """Return the number of sockets in this process's network namespace."""
         words = self._read("self/net/sockstat").split()
         return int(words[2]) if len(words) > 2 else 0
 
     def waited(self, pid: int) -> float:
-        """Return the seconds for which a process was ready and had no core."""
+        """Return the seconds that a process has waited for a core."""
         words = self._read(f"{pid}/schedstat").split()
         return int(words[1]) / 1e9 if len(words) > 1 else 0.0
 
@@ -212,7 +215,7 @@ class Processes:
         return [int(name) for name in os.listdir(self._proc) if name.isdigit()]
 
     def _is_dead(self, pid: int) -> bool:
-        """Return whether all threads have ended; the first one may long have."""
+        """Return whether all threads of a process have ended, not only the first thread."""
         stat = self._stat(pid)
         return not stat or (stat[0] in (b"Z", b"X") and int(stat[17]) <= 1)
 
@@ -239,13 +242,13 @@ class Processes:
 
 
 class Descendants(Processes):
-    """Without a namespace: the descendants of this process, by the machine's own /proc."""
+    """The descendants of this process, from the machine's own /proc; used without a namespace."""
 
     def __init__(self) -> None:
         super().__init__(os.open("/proc", os.O_RDONLY | os.O_DIRECTORY))
 
     def others(self, runner: int) -> list[int]:
-        """Return every living descendant of this process but the runner."""
+        """Return the pids of all living descendants of this process except the runner."""
         parents = {pid: stat[1] for pid in self._all() if len(stat := self._stat(pid)) > 1}
         found, new = set[int](), {os.getpid()}
         while new:
@@ -260,10 +263,10 @@ class Descendants(Processes):
 
 
 class Unseen(Processes):
-    """Where there is no /proc (macOS): nothing is seen."""
+    """The processes on a machine without /proc (macOS), where only the runner is known."""
 
     def others(self, runner: int) -> list[int]:
-        """Return nothing."""
+        """Return an empty list."""
         return []
 
     def signal_all(self, runner: int, number: signal.Signals) -> None:
@@ -272,5 +275,5 @@ class Unseen(Processes):
 
 
 def plain_processes() -> Processes:
-    """Return what is seen without a box."""
+    """Return the processes of a session without a box."""
     return Descendants() if sys.platform == "linux" else Unseen(-1)

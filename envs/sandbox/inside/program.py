@@ -1,4 +1,4 @@
-"""The process that runs the programs of one session, like the cells of a notebook."""
+"""The runner: the process that runs the programs of one session, like the cells of a notebook."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ import tempfile
 import traceback
 import types
 
-_BYTES = 4  # bytes of a character of UTF-8, at most
+_BYTES = 4  # maximum number of bytes of a UTF-8 character
 
 
 def open_output() -> int:
-    """Return a file in memory, or without a name, that a program writes to."""
+    """Return the descriptor of a file for a program's output, in memory or without a name."""
     if hasattr(os, "memfd_create"):
         return os.memfd_create("output")
     with tempfile.TemporaryFile() as file:
@@ -28,7 +28,7 @@ def open_output() -> int:
 
 
 def read_output(file: int, longest: int) -> str:
-    r"""Return what lies in a file, as text: U+FFFD for what is no UTF-8; of a long one its two ends.
+    r"""Return the text in a file, with U+FFFD for invalid UTF-8; only the two ends of a long text are kept.
 
     >>> file = open_output()
     >>> os.write(file, "1 ≤ 2".encode() + b"\xff")
@@ -53,12 +53,12 @@ def _shorten(head: str, tail: str, longest: int, whole: str) -> str:
     return f"{head[:half]}\n[{left}{whole} left out]\n{tail[-half:] if half else ''}"
 
 
-LONGEST_ERROR = 500  # characters of an error's line
-FRAMES = 10  # most lines of a traceback's calls, from the outermost and to the innermost
+LONGEST_ERROR = 500  # maximum number of characters of an error's line
+FRAMES = 10  # maximum number of a traceback's frames: the outermost and the innermost ones
 
 
 def serve(work: socket.socket, output: int) -> None:
-    """Run one program after another from a socket, and report each there; what they define stays."""
+    """Run programs from a socket one after the other, and send a report on each; definitions persist."""
     _seed()
     module = types.ModuleType("__main__")
     module.__dict__["__builtins__"] = builtins
@@ -69,13 +69,13 @@ def serve(work: socket.socket, output: int) -> None:
         number += 1
         _open_streams(output)
         status, error = _run(code, module.__dict__, f"<program {number}>")
-        if os.getpid() != me:  # a fork that the program let run to its end
+        if os.getpid() != me:  # a fork that the program started and did not end
             os._exit(0)
         work.sendall(json.dumps({"status": status, "error": error[:LONGEST_ERROR]}).encode() + b"\n")
 
 
 def receive(work: socket.socket) -> str | None:
-    """Return the next program; None if there is none left."""
+    """Return the next program; None if the socket was closed."""
     head = _exactly(work, 4)
     body = _exactly(work, int.from_bytes(head)) if head is not None else None
     return None if body is None else body.decode("utf-8", "replace")
@@ -92,7 +92,7 @@ def _exactly(work: socket.socket, size: int) -> bytes | None:
 
 
 def _seed() -> None:
-    """Let every session draw the same numbers: by default, a fork draws its own."""
+    """Seed the random generators, so that all sessions get the same random numbers."""
     random.seed(0)
     numpy = sys.modules.get("numpy")
     if numpy is not None:
@@ -100,7 +100,7 @@ def _seed() -> None:
 
 
 def _open_streams(output: int) -> None:
-    """Give the program fresh streams, one line at a time, whatever the previous program did to them."""
+    """Open new line-buffered output streams, because the previous program may have changed the old ones."""
     for name in ("stdout", "stderr"):
         raw = io.FileIO(output, "a", closefd=False)
         stream = io.TextIOWrapper(
@@ -127,7 +127,7 @@ def _run(code: str, names: dict[str, object], file: str) -> tuple[str, str]:
 
 
 def _execute(code: str, names: dict[str, object], file: str) -> None:
-    """Run a program, and show the value of a last line that is an expression."""
+    """Run a program, and print the value of its last statement if this is an expression."""
     linecache.cache[file] = (len(code), None, code.splitlines(keepends=True), file)
     tree = ast.parse(code, file)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
@@ -139,14 +139,14 @@ def _execute(code: str, names: dict[str, object], file: str) -> None:
 
 
 def _failed(error: BaseException, file: str) -> tuple[str, str]:
-    """Print what went wrong as far as it lies in the program's own lines; return the status and last line."""
+    """Print the traceback with only the program's own lines; return the status and the last line."""
     status = "memory" if isinstance(error, MemoryError) else "error"
     try:
         lines = _traceback(error)
         print("".join(lines), end="", file=sys.stderr)
         sys.stderr.flush()
         return status, lines[-1].strip()
-    except BaseException:  # the exception's own text fails, or there is no memory or stream left
+    except BaseException:  # formatting the exception fails, or there is no memory or stream left
         gc.collect()
         return status, type(error).__name__
 

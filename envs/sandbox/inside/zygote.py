@@ -1,4 +1,4 @@
-"""The first process of the outer box: it has the libraries imported, and forks a session whenever asked."""
+"""The zygote, the first process of the outer box: it imports libraries and forks sessions on request."""
 
 from __future__ import annotations
 
@@ -17,22 +17,23 @@ from .kernel import plain_processes
 from .program import open_output
 
 IDLE_S, SESSIONS = 0.2, 8
-"""A module is imported when nobody has asked for so long, or so many sessions have been forked."""
+"""The next module is imported after this many seconds without a request, or after this many sessions."""
 
 
 def main(words: str) -> None:
-    """Serve the host until it is gone; all ends with this process.
+    """Serve the host until it is gone; all sessions end with this process.
 
-    ``words``: JSON with the limits, ``control`` (the host's socket), ``host`` (the host as a pidfd, or -1),
-    ``boxed`` and ``modules``, which are imported while there is nothing else to do, or after some sessions.
+    ``words`` is JSON with the limits, ``control`` (the socket to the host), ``host`` (the host's pidfd, or
+    -1), ``boxed`` and ``modules``. The modules are imported one by one while there are no requests, or after
+    every few sessions.
     """
     settings = json.loads(words)
     control, host = socket.socket(fileno=settings["control"]), settings["host"]
     boxed, modules = settings["boxed"], settings["modules"]
     if boxed:
-        kernel.end_with_parent()  # bubblewrap, which the host can kill
+        kernel.end_with_parent()  # the parent is bubblewrap, which the host can kill
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for a session
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # this process never waits for a session
     home = os.open("/proc/self/ns/pid", os.O_RDONLY) if boxed else -1
     watched = [control] if host < 0 else [control, host]
     forked = 0
@@ -47,14 +48,14 @@ def main(words: str) -> None:
             _fork(settings, files[0], home)
             forked += 1
         if modules and (not ready or forked % SESSIONS == 0):
-            with suppress(Exception):  # a program that wants it will be told
+            with suppress(Exception):  # a program that imports the module will get the error
                 importlib.import_module(modules.pop(0))
             gc.collect()
             gc.freeze()
 
 
 def _fork(settings: dict[str, Any], host: int, home: int) -> None:
-    """Fork a session, as the first process of a pid namespace."""
+    """Fork a session as the first process of a new pid namespace (if there is a box)."""
     with socket.socket(fileno=host) as host_socket:
         try:
             if home >= 0:
