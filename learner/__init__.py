@@ -1,6 +1,6 @@
 """Transitions -> advantages -> rows -> loss -> new weights.
 
-Importing this package loads no torch; ``learner.losses`` and ``Learner`` do when they are first used.
+Importing this package does not load torch; ``learner.losses`` and ``Learner`` load it on first use.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From turns with advantages to training rows, and which stream each token of a turn trains."""
+"""Make training rows from turns with advantages, and assign each token of a turn to a stream."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ AUTHORS: Mapping[Author, int] = MappingProxyType({"generator": GENERATOR, "judge
 def token_streams(turn: Turn, *, evaluation: Author) -> NDArray[np.int8]:
     """Return the stream of each completion token, (T,) int8.
 
-    A token belongs to the section in which its first character lies, tags included: the comparison
-    block to the judge, all else (thinking, text before ``<solution>``) to the generator. What follows
-    the last section, the end token included, belongs to that section. A ballot is the judge's alone; in
-    criticism the evaluation, up to the comparison, is the critic's.
-    An evaluation that prepares a comparison, see ``_evaluation_characters``, belongs to whom
-    ``evaluation`` names. Tokens that were forced, not sampled, have stream 0.
-    A completion without offsets is taken as one token for each character (and an end token) where the
-    counts agree; ValueError otherwise.
+    A token belongs to the section that contains its first character, including tags. The comparison block
+    belongs to the judge, everything else (thinking, text before ``<solution>``) to the generator. Text after
+    the last section, including the end token, belongs to that section. All tokens of a ballot are the
+    judge's. In criticism, the evaluation up to the comparison is the critic's.
+
+    An evaluation that prepares a comparison (see ``_evaluation_characters``) belongs to the author
+    ``evaluation``. Tokens that were forced instead of sampled have stream 0. A completion without offsets is
+    taken as one token per character (and an end token) if the counts agree; otherwise ValueError.
 
     >>> from debate.types import *
     >>> text = "<solution>4</solution><comparison>A > B</comparison>"
@@ -48,7 +48,7 @@ def token_streams(turn: Turn, *, evaluation: Author) -> NDArray[np.int8]:
 
 
 def _authors(turn: Turn, evaluation: int) -> NDArray[np.int8]:
-    """Return whose section each token belongs to, (T,)."""
+    """Return the author of each token's section, (T,)."""
     critique = turn.parsed.criticisms is not UNSET
     if turn.ballot and not critique:
         return np.full(len(turn.completion.tokens), JUDGE, np.int8)
@@ -63,7 +63,10 @@ def _authors(turn: Turn, evaluation: int) -> NDArray[np.int8]:
 
 
 def first_characters(turn: Turn) -> NDArray[np.int64]:
-    """Return the first character that each token touches, (T,); ValueError where the policy does not say."""
+    """Return the first character that each token touches, (T,).
+
+    ValueError if the policy returns no offsets.
+    """
     completion = turn.completion
     count, length = len(completion.tokens), len(completion.text)
     if len(completion.offsets) == count:
@@ -77,10 +80,10 @@ def first_characters(turn: Turn) -> NDArray[np.int64]:
 
 
 def _evaluation_characters(turn: Turn) -> tuple[int, float]:
-    """Return [start, end) of an evaluation that prepares a comparison: up to the latter, or to infinity.
+    """Return [start, end) of an evaluation that prepares a comparison, or (0, 0).
 
-    A comparison was due, and the evaluation stands behind the solution, which it cannot change, and before
-    the comparison, if that was written.
+    It ends at the comparison block, or at infinity without one. It counts only if a comparison was due and
+    the evaluation comes after the solution, which it can then no longer change, and before the comparison.
     """
     parsed, span = turn.parsed, turn.parsed.evaluation
     if span is None or len(turn.compared) < 2 or (parsed.solution and span.start < parsed.solution.start):
@@ -89,7 +92,7 @@ def _evaluation_characters(turn: Turn) -> tuple[int, float]:
 
 
 def _characters_of_evaluation(turn: Turn) -> tuple[int, float]:
-    """Return [start, end) of an evaluation: up to the comparison behind it, or to infinity."""
+    """Return [start, end) of an evaluation: up to the comparison after it, or to infinity; (0, 0) if none."""
     parsed, span = turn.parsed, turn.parsed.evaluation
     if span is None:
         return 0, 0
@@ -100,7 +103,10 @@ def _characters_of_evaluation(turn: Turn) -> tuple[int, float]:
 
 
 def _judge_characters(parsed: ParsedTurn) -> tuple[int, float]:
-    """Return [start, end) of the judge's characters: to infinity where the comparison comes last."""
+    """Return [start, end) of the judge's characters: to infinity if the comparison is last.
+
+    (0, 0) without a comparison block.
+    """
     block = parsed.comparison_block
     if block is None:
         return 0, 0
@@ -112,13 +118,13 @@ def _judge_characters(parsed: ParsedTurn) -> tuple[int, float]:
 def make_rows(
     transitions: Sequence[Transition], advantages: Sequence[TurnAdvantage | None], config: AdvantageConfig
 ) -> list[Row]:
-    """Return one row for each turn that has a signal, in order; ``advantages``: of each turn.
+    """Return one row for each turn that has a signal, in order. ``advantages``: one for each turn.
 
-    Generator tokens get only the generator's advantage and judge tokens only the judge's; those of both get
-    the sum, and are the judge's in all else; a critic's tokens get its advantage, and are the judge's in all
-    else. The advantage of the format is added to the judge's tokens; where there are none, to the token that
-    ended the reply, and where that was cut off, to none: a turn without another signal then has no row.
-    Forced tokens are not actions. ValueError where a policy gave no tokens to train on.
+    Generator tokens get only the generator's advantage, and judge tokens only the judge's. Tokens of both get
+    the sum, and a critic's tokens get the critic's advantage; both kinds are otherwise treated as judge
+    tokens. The format advantage is added to the judge's tokens. If there are none, it goes to the token that
+    ended the reply, or to no token if the reply was cut off; a turn without another signal then has no row.
+    Forced tokens are not actions. ValueError if a policy returned no tokens to train on.
     """
     pairs = zip(transitions, advantages, strict=True)
     rows = (_row(transition, advantage, config) for transition, advantage in pairs if advantage is not None)
@@ -149,7 +155,7 @@ def _row(transition: Transition, advantage: TurnAdvantage, config: AdvantageConf
         group_id=transition.problem_id,
         policy_version=completion.policy_version,
         turn=turn.id,
-        # Greedy sampling reports the log-probabilities of temperature 1.
+        # greedy sampling reports the log-probabilities of temperature 1
         temperature=transition.persona.temperature or 1.0,
         debate=transition.debate,
     )
@@ -158,7 +164,9 @@ def _row(transition: Transition, advantage: TurnAdvantage, config: AdvantageConf
 def token_advantages(
     stream: NDArray[np.int8], part: TurnAdvantage, *, ended: bool = True
 ) -> NDArray[np.float32]:
-    """Return the advantage of each token, (T,) float32, from its stream (T,); ``ended``: by its last token.
+    """Return the advantage of each token, (T,) float32, from its stream (T,).
+
+    ``ended``: whether the reply ended with its last token and was not cut off.
 
     >>> token_advantages(np.array([1, 2, 3], np.int8), TurnAdvantage(1.0, 2.0, -0.5)).tolist()
     [1.0, 1.5, 2.5]

@@ -1,4 +1,4 @@
-"""What the learner works on: turns with their rewards, and the engine-neutral training row."""
+"""The learner's data: turns with their rewards, and the engine-neutral training row."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """One turn of a step and its rewards, one for each stream; None means no signal, never 0.
+    """One turn of a step and its rewards, one for each stream. None means no signal, never 0.
 
-    ``debate`` is the index of its debate in the step, and ``group`` that of the group whose debates, all of
-    the problem ``problem_id``, are compared with each other. ``others``: the truth rewards of the graded
-    solutions in its debate of seats that do not learn.
+    ``debate`` is the index of the turn's debate in the step. ``group`` is the index of its group: debates of
+    the problem ``problem_id`` that are compared with each other. ``others``: the truth rewards of graded
+    solutions in the same debate by seats that do not learn.
     """
 
     turn: Turn
@@ -44,11 +44,13 @@ class Transition:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Row:
-    """One turn to learn from: prompt, then completion, L tokens. Position i of an array is about token i.
+    """One turn to learn from, L tokens: the prompt, then the completion.
 
-    ``input_ids`` (L,) int64, ``action_mask`` (L,) bool (True on what was sampled), ``sampling_logprobs``
-    (L,) float32 nats at ``temperature``, ``advantages`` (L,) float32, ``stream`` (L,) int8 with 0 for
-    nobody (the prompt, forced tokens), 1 for the generator, 2 for the judge, who is the critic too.
+    Position i of an array is about token i.
+
+    ``input_ids`` (L,) int64. ``action_mask`` (L,) bool is True for sampled tokens. ``sampling_logprobs`` (L,)
+    float32 are in nats at ``temperature``. ``advantages`` (L,) float32. ``stream`` (L,) int8 is 0 for the
+    prompt and forced tokens, 1 for the generator, and 2 for the judge or the critic.
     """
 
     input_ids: NDArray[np.int64]
@@ -64,7 +66,7 @@ class Row:
 
 
 def group_indices(names: Sequence[str], size: int | None = None) -> list[int]:
-    """Return the group of each debate: debates of one name that stand together, at most ``size`` of them.
+    """Return the group of each debate: adjacent debates with the same name, at most ``size`` of them.
 
     >>> group_indices(["p", "p", "p", "q"]), group_indices(["p", "p", "p", "q"], 2)
     ([0, 0, 0, 1], [0, 0, 1, 2])
@@ -77,10 +79,10 @@ def group_indices(names: Sequence[str], size: int | None = None) -> list[int]:
 def transitions_of(
     debates: Sequence[Debate], rewards: Sequence[Rewards], groups: Sequence[int]
 ) -> list[Transition]:
-    """Return the turns to learn from in order, each debate's in ``agent_order``; ``groups``: of each debate.
+    """Return the turns to learn from, in order, those of each debate in ``agent_order``.
 
-    Turns of frozen and remote seats are left out. ValueError for a group of several problems, or a turn of
-    nobody.
+    ``groups``: the group of each debate. Turns of frozen and remote seats are left out. ValueError for a
+    group with several problems, or a turn of an agent that does not exist.
     """
     problems: dict[int, set[str]] = {}
     for debate, group in zip(debates, groups, strict=True):
@@ -103,7 +105,7 @@ def transitions_of(
 
 
 def agent_order(debate: Debate) -> list[int]:
-    """Return the indices of a debate's turns of agents that learn, agent by agent, each agent's by round."""
+    """Return the indices of a debate's turns of learning agents, sorted by agent, then by round."""
     ids = [turn.id for turn in debate.turns]
     return sorted((i for i, id in enumerate(ids) if debate.protocol.learns(id.agent)), key=ids.__getitem__)
 

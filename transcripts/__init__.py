@@ -1,6 +1,6 @@
 """Transcripts: every debate of a run with its votes, rewards and advantages, as JSON lines.
 
-Importing this package loads no database: the store of a run and its filters do when they are first used.
+Importing this package does not load a database. A run's store and its filters load it on first use.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A file of lines that only grows and stays whole: one write per line, a torn last line repaired."""
+"""An append-only file of lines that stays valid: one write per line, and repair of a torn last line."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ BLOCK = 1 << 16
 class LineFile:
     """Appends lines to a file, unbuffered, so that a killed process loses at most the line it was writing.
 
-    A write that fails half-way (full disk) is taken back and reported as TranscriptWriteError. So is a link,
-    which would change another file, and anything else that is no plain file: a run may come from strangers.
+    A write that fails half-way (full disk) is undone and raises TranscriptWriteError. So does opening a link,
+    which could change another file, or anything else that is not a plain file, because a run may come from
+    strangers.
     """
 
     def __init__(self, path: Path) -> None:
@@ -33,20 +34,20 @@ class LineFile:
             self._fd = os.open(path, flags, 0o644)
             repair_tail(self._fd)
             self.end = os.lseek(self._fd, 0, os.SEEK_END)
-            """Bytes written so far: where the next line will begin."""
+            """The number of bytes written so far, where the next line will begin."""
         except OSError as error:
             self.close(sync=False)
             raise TranscriptWriteError.of(error, path) from error
 
     def write(self, line: bytes) -> None:
-        """Append one line (without its newline); it is there as a whole or not at all."""
+        """Append one line, given without its newline. It is written as a whole or not at all."""
         data = line + b"\n"
         view = memoryview(data)
         try:
             while view:
                 view = view[os.write(self._fd, view) :]
         except OSError as error:
-            with suppress(OSError):  # what cannot be cut now is a torn line, and is repaired when next opened
+            with suppress(OSError):  # a line not cut off now is repaired when the file is next opened
                 os.ftruncate(self._fd, self.end)
                 os.lseek(self._fd, self.end, os.SEEK_SET)
             raise TranscriptWriteError.of(error, self.path) from error
@@ -57,7 +58,7 @@ class LineFile:
         return os.pread(self._fd, end - begin, begin)
 
     def sync(self) -> None:
-        """Bring every line written so far, and a new file's name, to the disk: they outlast a power cut."""
+        """Sync all written lines, and a new file's name, to the disk, so that they survive a power cut."""
         try:
             os.fsync(self._fd)
             if self._new:
@@ -67,7 +68,7 @@ class LineFile:
             raise TranscriptWriteError.of(error, self.path) from error
 
     def close(self, *, sync: bool = True) -> None:
-        """Bring every line to the disk, unless ``sync`` is False, and close; a second call does nothing."""
+        """Sync all lines unless ``sync`` is False, then close the file. A second call does nothing."""
         if self._fd < 0:
             return
         try:
@@ -85,7 +86,7 @@ class LineFile:
 
 
 def sync_folder(folder: Path) -> None:
-    """Bring the names in a folder to the disk."""
+    """Sync the names in a folder to the disk."""
     fd = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(fd)
@@ -94,7 +95,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def free_name(path: Path) -> Path:
-    """Return the path, with a number before its last suffix if there is something of that name already."""
+    """Return the path, with a number before its last suffix if the name is already taken."""
     count, free = 1, path
     while free.exists():
         count += 1
@@ -103,7 +104,7 @@ def free_name(path: Path) -> Path:
 
 
 def repair_tail(fd: int) -> None:
-    """Give a last line its missing newline when it is whole JSON; cut it off when it is torn."""
+    """Add the missing newline to a last line of complete JSON, or cut off a torn last line."""
     size = os.lseek(fd, 0, os.SEEK_END)
     start = _last_line_start(fd, size)
     if start == size:
@@ -115,7 +116,7 @@ def repair_tail(fd: int) -> None:
 
 
 def is_whole(line: bytes) -> bool:
-    """Return whether a line is complete JSON: an object cut anywhere is not.
+    """Return whether a line is complete JSON. A truncated object is not.
 
     >>> is_whole(b'{"a": 1}'), is_whole(b'{"a": 1'), is_whole(b"")
     (True, False, False)
@@ -128,7 +129,10 @@ def is_whole(line: bytes) -> bool:
 
 
 def _last_line_start(fd: int, size: int) -> int:
-    """Return where the text after the last newline begins: ``size`` when there is none; OSError far back."""
+    """Return the index after the last newline; ``size`` if nothing follows it.
+
+    OSError for a very long last line.
+    """
     end = size
     while end > 0:
         begin = max(0, end - BLOCK)

@@ -1,4 +1,4 @@
-"""Why the wrong solutions of a stored debate are wrong, by the rules of ``envs.causes``."""
+"""The causes of the wrong solutions in a stored debate, by the rules of ``envs.causes``."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def wrong_replies(record: Record) -> Iterator[tuple[Turn, WrongReply]]:
 
 
 def wrong_reply(record: Record, turn: Turn) -> WrongReply | None:
-    """Return a turn's solution as one that was graded wrong or missing; None if it was not.
+    """Return a turn's solution if it was graded wrong or missing, else None.
 
-    A turn without a solution section has all of its reply after the thinking as its solution.
+    If a turn has no solution section, its whole reply after the thinking is the solution.
     """
     grade = None if turn.ballot else grade_of(turn.id, record.correct)
     if grade is True or grade is None:
@@ -41,7 +41,7 @@ def causes(record: Record) -> frozenset[str]:
 
 
 def causes_in(line: bytes) -> frozenset[str]:
-    """Return the causes of a debate by its line; none if the line is not one."""
+    """Return the causes in a debate's line; none if the line is not a debate."""
     try:
         return causes(from_line(line))
     except (FieldError, LookupError, ValueError):

@@ -1,11 +1,11 @@
-"""One debate as one line of JSON, and back; its token arrays as a line of their own, exact to the bit.
+"""Encode a debate as one line of JSON, and its token arrays as a separate line, and decode both exactly.
 
-Strict in both directions: a field too many, another type or a number that JSON does not have is refused with
-the path of the field, and nothing is written that would be read back as anything else.
+Encoding and decoding are strict: an unknown field, a wrong type or a number that JSON lacks is refused with
+the path of the field. Nothing is written that would be read back as a different value.
 
 A token array is a string: the type of its numbers ("u2", "i4", "i8" or "f8"), a colon, and their
-little-endian bytes in base64. Its line holds the debate's seed, then for each turn and each summary its
-arrays, or null where the engine gave no tokens.
+little-endian bytes in base64. A line of token arrays has the debate's seed, then the arrays of each turn and
+each summary, or null if the engine returned no tokens.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from transcripts.errors import FieldError, field_error
 from transcripts.record import Record
 
 SCHEMA_VERSION = 1
-"""Of a line. A change that lines written before do not fit raises it."""
+"""The schema version of a line. Raise it for changes that older lines do not fit."""
 BEYOND = re.compile(r"[^\x00-\x7f]+")
 TokensAt: TypeAlias = Callable[[int], bytes]
-"""Returns the token line that begins at a byte; b"" if there is none."""
+"""Returns the token line that begins at a byte, or b"" if there is none."""
 T = TypeVar("T")
 ARRAYS = ("prompt_tokens", "tokens", "logprobs", "offsets", "forced")
 """The token arrays of a completion."""
@@ -60,11 +60,11 @@ Line: Any = msgspec.defstruct(
     frozen=True,
     kw_only=True,
 )
-"""A record as a line; ``tokens``: where the debate's line begins in the shard of token arrays."""
+"""A record as a line. ``tokens``: the byte at which the debate's line begins in the shard of token arrays."""
 
 
 def _to_json(value: object) -> msgspec.Raw | float:
-    """Return what msgspec does not know as JSON: settings, and the floats of NumPy."""
+    """Return settings and NumPy floats as JSON, which msgspec cannot encode."""
     if isinstance(value, BaseModel):
         return _settings_json(cast(Any, value))
     if isinstance(value, float):
@@ -83,7 +83,7 @@ def _from_json(kind: type[BaseModel], value: object) -> BaseModel:
 
 @lru_cache(maxsize=64)
 def _settings(kind: type[BaseModel], data: bytes) -> BaseModel:
-    """Return settings; the debates of a run share theirs. FieldError names the key."""
+    """Return settings, cached because the debates of a run share them. FieldError names the key."""
     try:
         return kind.model_validate(msgspec.json.decode(data))
     except ValidationError as error:
@@ -101,9 +101,9 @@ class _Schema(msgspec.Struct):
 
 
 def to_line(record: Record, tokens_at: int | None = None) -> bytes:
-    """Return all but the token arrays as one line of JSON in ASCII, without newline.
+    """Return a record without its token arrays as one line of ASCII JSON, without newline.
 
-    ``tokens_at``: where the arrays are. FieldError if a value would not be read back as it is.
+    ``tokens_at``: the byte at which its arrays begin. FieldError if a value would not be read back unchanged.
     """
     record = without_tokens(record)
     values = {one.name: getattr(record, one.name) for one in dataclasses.fields(record)}
@@ -120,7 +120,7 @@ def to_line(record: Record, tokens_at: int | None = None) -> bytes:
 
 
 def in_ascii(data: bytes) -> bytes:
-    r"""Return JSON with every character beyond ASCII as its escape.
+    r"""Return JSON with every non-ASCII character escaped.
 
     >>> in_ascii('"2 × 2"'.encode())
     b'"2 \\u00d7 2"'
@@ -131,9 +131,9 @@ def in_ascii(data: bytes) -> bytes:
 
 
 def from_line(line: bytes, tokens_at: TokensAt | None = None) -> Record:
-    """Return the record of a line, with its token arrays where ``tokens_at`` finds them.
+    """Return the record of a line, with its token arrays if ``tokens_at`` finds them.
 
-    FieldError if the line is not a record, with an empty field if it is not JSON at all.
+    FieldError if the line is not a record; its field is empty if the line is not JSON at all.
     """
     try:
         decoded = DECODER.decode(line)
@@ -154,7 +154,7 @@ def _record(line: Any) -> Record:
 
 
 def check_schema(line: bytes) -> None:
-    """Raise FieldError for a line that is not a debate, or not of the schema that this version reads."""
+    """Raise FieldError for a line that is not a debate, or has another schema version."""
     try:
         version = msgspec.json.decode(line, type=_Schema).schema
     except msgspec.ValidationError as error:
@@ -170,7 +170,7 @@ def check_schema(line: bytes) -> None:
 
 
 def decode(data: bytes, kind: type[T]) -> T:
-    """Return JSON as a type; FieldError with the field that does not fit, "" if it is not JSON.
+    """Return JSON as a type. FieldError names the field that does not fit, or "" if it is not JSON.
 
     >>> decode(b"[0, 2]", tuple[int, int])
     (0, 2)
@@ -188,7 +188,7 @@ def decode(data: bytes, kind: type[T]) -> T:
 
 
 def convert(value: object, kind: type[T], where: str = "") -> T:
-    """Return a JSON value as a type; FieldError names the field within ``where`` that does not fit."""
+    """Return a JSON value as a type. FieldError names the field within ``where`` that does not fit."""
     try:
         return msgspec.convert(value, kind, dec_hook=_from_json)
     except msgspec.ValidationError as error:
@@ -202,7 +202,7 @@ def _not_json(error: Exception) -> FieldError:
 
 
 def _leaves(value: Any, where: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the plain values of a value with their paths."""
+    """Yield the plain values nested in a value, with their paths."""
     parts: list[tuple[str, Any]] = []
     if isinstance(value, tuple):
         parts = [(f"{where}[{n}]", part) for n, part in enumerate(cast("tuple[Any, ...]", value))]
@@ -217,7 +217,7 @@ def _leaves(value: Any, where: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _first_wrong(record: Record, read: Record | None = None) -> FieldError | None:
-    """Return what cannot be written, or what is read as something else, by its path."""
+    """Return an error for the first value that cannot be written or is read back differently, or None."""
     back = dict(_leaves(read)) if read is not None else {}
     for where, value in _leaves(record):
         if isinstance(value, float) and not isfinite(value):
@@ -238,7 +238,7 @@ def shown(value: object) -> str:
 
 
 class Arrays(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
-    """The packed arrays of a completion, "" for an empty one, and the counts that the engine reported."""
+    """The packed arrays of a completion, "" for an empty one, and the engine's token counts."""
 
     prompt_tokens: str = ""
     tokens: str = ""
@@ -260,9 +260,9 @@ TOKEN_DECODER = msgspec.json.Decoder(TokenLine)
 
 
 def token_line(debate: Debate) -> bytes | None:
-    """Return the line of a debate, without newline; None if no completion has any token.
+    """Return the token line of a debate, without newline, or None if no completion has tokens.
 
-    FieldError for what is not a token id or not a finite log-probability.
+    FieldError for an invalid token id or a log-probability that is not finite.
     """
     completions = [item.completion for item in (*debate.turns, *debate.summaries)]
     packed = tuple(_packed(item, f"tokens[{index}]") for index, item in enumerate(completions))
@@ -283,7 +283,9 @@ def _packed(completion: Completion, where: str) -> Arrays | None:
 
 
 def pack(values: Sequence[float], *, real: bool, where: str = "") -> str:
-    """Return numbers as a string; FieldError if one is of another type, not finite or beyond 64 bits.
+    """Return numbers as a packed string.
+
+    FieldError for a wrong type, or a number not finite or beyond 64 bits.
 
     >>> pack((1, 2), real=False)
     'u2:AQACAA=='
@@ -305,7 +307,7 @@ def pack(values: Sequence[float], *, real: bool, where: str = "") -> str:
 
 
 def unpack(text: str, where: str = "") -> list[int] | list[float]:
-    """Return the numbers of a packed string; FieldError if it is not one.
+    """Return the numbers of a packed string. FieldError if it is invalid.
 
     >>> unpack("u2:AQACAA==")
     [1, 2]
@@ -326,7 +328,10 @@ def unpack(text: str, where: str = "") -> list[int] | list[float]:
 
 
 def with_tokens(debate: Debate, line: bytes) -> Debate:
-    """Return the debate with the arrays of its token line; FieldError if they are another debate's."""
+    """Return the debate with the arrays of its token line.
+
+    FieldError if the line belongs to another debate.
+    """
     try:
         decoded = TOKEN_DECODER.decode(line)
     except msgspec.ValidationError as error:
@@ -355,7 +360,7 @@ def _unpacked(completion: Completion, arrays: Arrays, where: str) -> Completion:
 
 
 def without_tokens(record: Record) -> Record:
-    """Return the record without token ids, log-probabilities and offsets; how many there were is kept."""
+    """Return the record without token ids, log-probabilities and offsets, but with their counts."""
     before = [item.completion for item in (*record.debate.turns, *record.debate.summaries)]
     after = [_text_only(completion) for completion in before]
     if all(map(is_, before, after)):
@@ -373,7 +378,7 @@ def _text_only(completion: Completion) -> Completion:
 
 
 def _with_completions(debate: Debate, completions: Sequence[Completion]) -> Debate:
-    """Return the debate with other completions, of its turns and then of its summaries."""
+    """Return the debate with other completions: first of its turns, then of its summaries."""
     turns, rest = completions[: len(debate.turns)], completions[len(debate.turns) :]
     replace = msgspec.structs.replace
     return replace(

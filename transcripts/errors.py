@@ -1,4 +1,4 @@
-"""What can go wrong with a transcript, each with one line that names file, line or field."""
+"""Errors of transcripts. Each message is one line that names the file, line or field."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ UNKNOWN = re.compile("Object contains unknown field `(.*)`")
 
 
 class TranscriptError(ValueError):
-    """A transcript that cannot be read, or a record that cannot be written without loss."""
+    """A transcript cannot be read, or a record cannot be written without loss."""
 
 
 class FieldError(ValueError):
-    """A value that does not fit its field; ``field`` is the dotted path within the record."""
+    """A value does not fit its field. ``field`` is the dotted path within the record."""
 
     def __init__(self, field: str, problem: str) -> None:
         super().__init__(f"{field}: {problem}" if field else problem)
         self.field, self.problem = field, problem
 
     def within(self, outer: str) -> FieldError:
-        """Return the error with its path seen from outside.
+        """Return the error with its path prefixed by an outer path.
 
         >>> FieldError("[1].text", "missing").within("turns").field
         'turns[1].text'
@@ -35,7 +35,7 @@ class FieldError(ValueError):
 
 
 def field_error(error: msgspec.ValidationError) -> FieldError:
-    """Return what msgspec refuses as the path of the field and what is wrong with it."""
+    """Return msgspec's validation error as a FieldError with the path of the field."""
     parts = cast("re.Match[str]", PATH.fullmatch(str(error)))
     message, where = parts[1], parts[2] or ""
     if isinstance(error.__cause__, FieldError):  # of settings
@@ -49,11 +49,11 @@ def field_error(error: msgspec.ValidationError) -> FieldError:
 
 
 class TranscriptWriteError(OSError):
-    """A file that could not be written: full disk, missing right, read-only folder."""
+    """A file could not be written: full disk, missing permission, or read-only folder."""
 
     @classmethod
     def of(cls, error: OSError, path: Path) -> TranscriptWriteError:
-        """Return the error with the path, the system's reason and what is safe."""
+        """Return the error with the path and the system's reason, and say that earlier data is intact."""
         reason = error.strerror or str(error)
         return cls(error.errno, f"cannot write {path}: {reason}; what was written before is intact")
 
@@ -62,4 +62,4 @@ class TranscriptWriteError(OSError):
 
 
 class TornTailWarning(UserWarning):
-    """The last line of a file was cut off while it was written, and is left out."""
+    """The last line of a file is torn because writing was interrupted. It is ignored."""

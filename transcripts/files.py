@@ -1,10 +1,11 @@
-"""Files of lines to read, plain or sealed: the same bytes mean the same lines in both. And their names.
+"""Read files of lines, plain or sealed, by the same byte positions; and name them.
 
-The shard of a step is step_000012.jsonl, its token arrays tokens/step_000012.jsonl; sealed, both end in .zst.
+The shard of a step is step_000012.jsonl, and its token arrays are tokens/step_000012.jsonl. Sealed, both end
+in .zst.
 
-A sealed file has its lines as Zstandard frames of about 128 kB with a seek table, so that a line is read from
-any byte by unpacking one frame. The format is Zstandard's own seekable one (contrib/seekable_format in
-facebook/zstd): ``zstd -d`` unpacks it. Frames end where lines end. Bytes are counted in the unpacked text.
+A sealed file stores its lines as Zstandard frames of about 128 kB with a seek table, so a line at any byte is
+read by unpacking one frame. The format is Zstandard's own seekable format (contrib/seekable_format in
+facebook/zstd), which ``zstd -d`` unpacks. Frames end at line ends. Byte positions refer to the unpacked text.
 """
 
 from __future__ import annotations
@@ -34,11 +35,14 @@ TOKENS = "tokens"
 ASIDE = "superseded"
 SHARD_NAME = re.compile(r"step_([0-9]{6,11})\.jsonl(?:\.zst)?")
 FRAME = 128 << 10
-"""Bytes of lines in a frame, unpacked; a longer line is a frame of its own."""
+"""Unpacked bytes of lines in a frame. A longer line has its own frame."""
 LARGEST = 64 << 20
-"""The most bytes of a line, and so of a frame, unpacked: what claims more is not ours."""
+"""Maximum unpacked bytes of a line, and so of a frame.
+
+A file that claims more was not written by this package.
+"""
 MOST_FRAMES = 1 << 18
-"""Of a file: 32 GiB of lines, unpacked."""
+"""Maximum frames of a file: 32 GiB of unpacked lines."""
 OPTIONS: dict[int, int] = {
     zstd.CompressionParameter.compression_level: 3,
     zstd.CompressionParameter.checksum_flag: 1,
@@ -59,7 +63,7 @@ def shard_name(step: int) -> str:
 
 
 def shard_step(path: Path) -> int | None:
-    """Return the step of a shard's name, sealed or not; None for any other file.
+    """Return the step from a shard's name, sealed or not, or None for any other file.
 
     >>> shard_step(Path("step_000012.jsonl.zst")), shard_step(Path("notes.jsonl"))
     (12, None)
@@ -70,24 +74,24 @@ def shard_step(path: Path) -> int | None:
 
 
 def plain_name(path: Path) -> Path:
-    """Return the path of a shard before it is sealed."""
+    """Return the plain (unsealed) path of a shard."""
     return path.with_name(path.name.removesuffix(SEALED))
 
 
 def sealed_name(path: Path) -> Path:
-    """Return the path of a shard once it is sealed."""
+    """Return the sealed path of a shard."""
     return path.with_name(path.name.removesuffix(SEALED) + SEALED)
 
 
 def tokens_name(path: Path) -> Path:
-    """Return the plain path of the token arrays that belong to a shard of debates."""
+    """Return the plain path of the token arrays of a shard."""
     return path.parent / TOKENS / plain_name(path).name
 
 
 def shard_paths(folder: Path) -> list[Path]:
-    """Return the shards of a transcripts folder, or of a run folder, by step.
+    """Return the shards of a transcripts folder, or of a run folder, sorted by step.
 
-    Where a step is there twice, because sealing was cut off, it is the plain file, which always is whole.
+    If sealing was interrupted and a step has both files, return the plain file, which is always complete.
     """
     inner = folder / "transcripts"
     paths: dict[int, Path] = {}
@@ -114,7 +118,7 @@ class PlainFile:
         return line
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
-        """Yield the lines, each with the byte where it begins."""
+        """Yield the lines, each with the byte at which it begins."""
         start = 0
         while line := self.line(start):
             yield start, line
@@ -126,7 +130,7 @@ class PlainFile:
 
 
 class SealedFile(PlainFile):
-    """Reads a sealed file. ``size``: bytes of the unpacked text. TranscriptError if it is damaged."""
+    """Reads a sealed file. ``size``: the bytes of the unpacked text. TranscriptError if it is damaged."""
 
     def __init__(self, path: Path, file: BinaryIO) -> None:
         super().__init__(path, file)
@@ -213,11 +217,11 @@ def _blocks(lines: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def open_file(path: Path) -> PlainFile:
-    """Open a file of lines by its plain or its sealed name, whichever of the two is there.
+    """Open a file of lines by its plain or sealed name, whichever exists.
 
-    The plain one goes first: where both are there it is whole. A path that names neither a shard nor its seal
-    is read as it is. TranscriptError for what is not a plain file (a pipe would be waited for),
-    FileNotFoundError if there is none.
+    If both exist, the plain file is opened, because it is complete. A path with another suffix is read as it
+    is. TranscriptError if it is not a plain file (reading a pipe would block), FileNotFoundError if it does
+    not exist.
     """
     if path.suffix not in (".jsonl", SEALED):
         return PlainFile(path, _opened(path))
@@ -237,7 +241,7 @@ def open_file(path: Path) -> PlainFile:
 
 
 def reading(path: Path) -> closing[PlainFile]:
-    """Open a file of lines for a while."""
+    """Open a file of lines in a ``with`` statement."""
     return closing(open_file(path))
 
 
@@ -251,13 +255,16 @@ def _opened(path: Path) -> BinaryIO:
 
 
 class OpenFiles:
-    """Reads single lines of shards, some of which stay open: a file that was sealed meanwhile still reads."""
+    """Reads single lines of shards.
+
+    Some shards stay open, so a file can still be read after it was sealed.
+    """
 
     def __init__(self) -> None:
         self._open: OrderedDict[Path, PlainFile] = OrderedDict()
 
     def line(self, path: Path, start: int) -> bytes:
-        """Return the line that begins at a byte; FileNotFoundError if the file is gone."""
+        """Return the line that begins at a byte. FileNotFoundError if the file is gone."""
         if path not in self._open:
             self._open[path] = open_file(path)
             if len(self._open) > MOST_OPEN:
@@ -266,7 +273,10 @@ class OpenFiles:
         return self._open[path].line(start)
 
     def token_line(self, shard: Path, start: int) -> bytes:
-        """Return a line of a shard's token arrays, b"" if none begins; FieldError below byte 0."""
+        """Return a line of a shard's token arrays, or b"" if there is none.
+
+        FieldError for a negative byte.
+        """
         if start < 0:
             raise FieldError("tokens", f"{start} is not a byte of a file")
         try:
@@ -276,6 +286,6 @@ class OpenFiles:
         return line if line.endswith(b"\n") else b""
 
     def close(self) -> None:
-        """Close every file; the next read opens anew."""
+        """Close all files. The next read opens its file again."""
         while self._open:
             self._open.popitem()[1].close()

@@ -1,4 +1,4 @@
-"""What is kept of one debate: enough to look at it, and to compute its rewards and advantages again."""
+"""The stored record of a debate: enough to inspect it, and to recompute its rewards and advantages."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from rewards.types import (
 
 
 class TurnAdvantages(Value, frozen=True):
-    """What one turn's tokens were weighted with; None if the stream gave the turn no signal.
+    """The weights of one turn's tokens in the loss. None if the stream gave the turn no signal.
 
-    ``peer`` and ``truth``, weights included, add up to ``generator``; None as well where the rewards were
-    mixed before the baseline. ``critic``: that of criticism, if there was any signal for it.
+    ``peer`` and ``truth``, including their weights, are parts of the sum ``generator``. They are also None if
+    the rewards were mixed before the baseline. ``critic``: the weight of criticism, if it had any signal.
     """
 
     turn: TurnId
@@ -45,11 +45,11 @@ class TurnAdvantages(Value, frozen=True):
 
 
 PARTS = ("generator", "judge", "format", "peer", "truth")
-"""The advantages of a turn, by the names of their fields."""
+"""The advantages of a turn, by field name."""
 
 
 class Timing(Value, frozen=True):
-    """When a debate ended, in seconds since 1970, and how many ``seconds`` after its rollout began."""
+    """When a debate ended, in seconds since 1970, and how many ``seconds`` after the start of its rollout."""
 
     ended: float
     seconds: float
@@ -59,13 +59,12 @@ class Timing(Value, frozen=True):
 class Record:
     """One debate of one training step.
 
-    ``group`` names the problem's group within the step (its K debates share it); ``correct`` is (N, R),
-    or None for a problem without an answer; ``rewards`` is None if nothing was scored. ``timing`` differs
-    from one run to the next and takes no part in ``==``. ``mode``: the grader's, where the answers of the
-    turns are what it found, and not the boxes of their sections. ``verdicts``: those of a verifier model,
-    where one scored; they are not ground truth. ``likelihoods``: of the gold answer after each solution,
-    where a scheme rewards them. ``credit``: what the debate was rewarded by, if that was not ``correct``
-    alone.
+    ``group`` names the problem's group within the step, which its K debates share. ``correct`` is (N, R), or
+    None for a problem without an answer. ``rewards`` is None if nothing was scored. ``timing`` differs
+    between runs and is ignored by ``==``. ``mode``: the grader's mode, if the turns' answers were found by it
+    instead of taken from the boxes of their sections. ``verdicts``: a verifier model's verdicts, if there are
+    any; they are not ground truth. ``likelihoods``: the likelihoods of the gold answer after each solution,
+    if a scheme rewards them. ``credit``: what the debate was rewarded by, if that was not ``correct`` alone.
     """
 
     debate: Debate
@@ -82,7 +81,7 @@ class Record:
 
 
 def check_record(record: Record) -> None:
-    """Raise ValueError, with field and value, where turns, votes or tables do not fit the protocol."""
+    """Raise ValueError, with field and value, if turns, votes or tables do not fit the protocol."""
     for problem in _problems(record):
         raise ValueError(problem)
 
@@ -157,7 +156,7 @@ def _table_problems(name: str, table: Sequence[Sequence[object]], agents: int, w
 
 
 def named(turn: TurnId) -> str:
-    """Return a turn as it is written everywhere: agent and round, both from 0.
+    """Return the usual notation of a turn: agent and round, both from 0.
 
     >>> named(TurnId(2, 1))
     '2.1'
@@ -166,7 +165,10 @@ def named(turn: TurnId) -> str:
 
 
 def turn_rows(id: str, record: Record) -> Iterator[dict[str, Any]]:
-    """Yield a flat row for each turn of a debate, as for a table of a notebook; agents and rounds from 0."""
+    """Yield a flat row for each turn of a debate, for instance for a table in a notebook.
+
+    Agents and rounds start at 0.
+    """
     advantages = {part.turn: part for part in record.advantages}
     names = [persona.name for persona in record.debate.personas]
     for turn in record.debate.turns:

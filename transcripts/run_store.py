@@ -1,4 +1,4 @@
-"""The debates of a run: found by a filter, read one by one, while the run may still be going on."""
+"""Find the debates of a run by a filter and read them one by one, even while the run continues."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ DOCUMENT = "ON debates.key = d.key AND debates.line = d.line"
 
 
 class RunStore:
-    """The debates of one run, read only. Safe to use from several threads.
+    """The debates of one run, read-only. Safe to use from several threads.
 
-    Nothing of the run is ever changed. An index and the full text are kept in the user's cache, and built
-    again whenever in doubt.
+    The run itself is never changed. An index and the full text are kept in the user's cache and rebuilt
+    whenever in doubt.
     """
 
     def __init__(self, run: Path, shards: Path) -> None:
@@ -61,15 +61,15 @@ class RunStore:
         self._files, self._lock = OpenFiles(), RLock()
         self._causes: dict[int, frozenset[str]] = {}
         self._searched: object = None
-        """The version of the index for which the full text was complete."""
+        """The version of the index at which the full text was complete."""
         self._connection = self._connect()
 
     @classmethod
     def open(cls, run: Path | str, *, refresh: bool = True, tell: Tell = tell_nobody) -> RunStore:
-        """Open a run by its folder, or by that of its shards, and bring the index up to date.
+        """Open a run by its folder, or by the folder of its shards, and update the index.
 
-        ``tell`` is called with how many shards are taken in, and of how many. TranscriptError if there is
-        no run, or one that this version cannot read; nothing is written then.
+        ``tell`` is called with the number of shards indexed and the total. TranscriptError if there is no
+        run, or if this version cannot read it; nothing is written then.
         """
         home, shards = run_and_shards(Path(run))
         refuse_unreadable(home, shards)
@@ -85,16 +85,16 @@ class RunStore:
         return connection
 
     def _rebuild(self) -> int:
-        """Build the index again; return how many debates it has."""
+        """Rebuild the index and return how many debates it has."""
         remove(self.folder)
         damaged, self._connection, self._searched = self._connection, self._connect(), None
         damaged.close()
         return self._refresh(tell_nobody)
 
     def refresh(self, *, tell: Tell = tell_nobody) -> int:
-        """Take in what the run wrote since; return how many debates were added.
+        """Index the new debates of the run and return how many were added.
 
-        Nothing happens while another process does so.
+        Nothing happens while another process updates the index.
         """
         rebuilt = 0
 
@@ -119,23 +119,23 @@ class RunStore:
         return added
 
     def _refuse_cleared(self) -> None:
-        """Raise DatabaseError if somebody has cleared the cache: then the index is built again."""
+        """Raise DatabaseError, which causes a rebuild, if the cache was cleared."""
         if not (self.folder / INDEX).exists():
             raise sqlite3.DatabaseError("the index is gone")
 
     @property
     def damage(self) -> list[str]:
-        """What could not be read, a line each."""
+        """Messages about what could not be read, one line each."""
         rows = self._rows("SELECT step, number, message FROM damage ORDER BY step, number")
         return [message if number < 0 else f"step {step}, {message}" for step, number, message in rows]
 
     def debates(
         self, filter: str = "", *, newest: bool = False, after: str | None = None, limit: int = 50
     ) -> list[DebateRow]:
-        """Return the first debates of a filter, in the order of the run or newest first.
+        """Return the first debates that match a filter, in the order of the run or newest first.
 
-        ``after``: the id of the last debate of the page before. FilterError points at what is wrong. The
-        first search of words builds the full text, which takes a while (``index_text`` does it beforehand).
+        ``after``: the id of the last debate of the previous page. FilterError points at an error. The first
+        search for words builds the full text, which takes a while; ``index_text`` does this in advance.
         """
         query = compile_filter(filter)
         keys, values = self._keys(query, newest, after)
@@ -144,17 +144,20 @@ class RunStore:
         return self._rows(sql, (*values, limit), query, row_of)
 
     def count(self, filter: str = "") -> int:
-        """Return how many debates a filter finds."""
+        """Return how many debates match a filter."""
         query = compile_filter(filter)
         keys, values = self._keys(query, None, None)
         return self._rows(f"SELECT count(*) FROM ({keys})", values, query)[0][0]
 
     def steps(self, filter: str = "") -> list[StepRow]:
-        """Return the figures of each step that has debates of a filter, in order, from the index alone."""
+        """Return the figures of each step with debates that match a filter, in order.
+
+        They are read from the index alone.
+        """
         return self._figures(filter, by_step=True)
 
     def overall(self, filter: str = "") -> StepRow:
-        """Return the same figures of all debates of a filter together; its ``step`` is None."""
+        """Return the same figures over all debates that match a filter. Its ``step`` is None."""
         return self._figures(filter, by_step=False)[0]
 
     def _figures(self, filter: str, *, by_step: bool) -> list[StepRow]:
@@ -164,7 +167,7 @@ class RunStore:
         return self._rows(sql, values, query, step_row)
 
     def _keys(self, query: Query, newest: bool | None, after: str | None) -> tuple[str, tuple[Any, ...]]:
-        """Return the SELECT of a filter's debates, and its parameters; ``newest`` None: in any order."""
+        """Return the SELECT of a filter's debates, and its parameters. ``newest`` None: in any order."""
         values: list[Any] = []
         tables, conditions = "debates", [query.where]
         if query.match is not None:
@@ -179,9 +182,9 @@ class RunStore:
         return f"SELECT debates.* FROM {tables} WHERE {' AND '.join(conditions)}{order}", tuple(values)
 
     def debate(self, id: str, *, tokens: bool = False) -> Record:
-        """Return one debate by its id (step and index in the step, as 12.3), with token arrays if asked for.
+        """Return one debate by its id (step and index in the step, such as 12.3).
 
-        TranscriptError if there is none of that id.
+        ``tokens``: include its token arrays. TranscriptError if there is no debate with this id.
         """
         key = self._key(id)
         rows = self._rows("SELECT start FROM debates WHERE key = ?", (key,))
@@ -198,7 +201,7 @@ class RunStore:
         return {turn.id: turn.completion for turn in self.debate(id, tokens=True).debate.turns}
 
     def records(self, filter: str = "", *, tokens: bool = False) -> Iterator[tuple[str, Record]]:
-        """Yield the debates of a filter with their ids, in the order of the run, reading one at a time.
+        """Yield the ids and debates that match a filter, in the order of the run, reading one at a time.
 
         TranscriptError names a debate that cannot be read.
         """
@@ -247,14 +250,15 @@ class RunStore:
         return key_of(int(step), int(index))
 
     def text_read(self) -> tuple[int, int]:
-        """Return how many bytes of transcripts the full text holds, and how many there are."""
+        """Return how many bytes of transcripts the full text covers, and how many there are."""
         with self._lock, naming_index(self.folder):
             return text_read(self._connection)
 
     def index_text(self, *, seconds: float | None = None, tell: Tell = tell_nobody) -> bool:
-        """Build the full text, for some seconds or to its end; return whether it is complete.
+        """Build the full text, for some seconds or completely. Return whether it is complete.
 
-        ``tell`` is called with bytes read and bytes in all. Other threads can go on searching what there is.
+        ``tell`` is called with bytes read and total bytes. Other threads can search the existing part in the
+        meantime.
         """
         with naming_index(self.folder):
             return update_text(self.folder, self._shards, seconds=seconds, tell=tell)
@@ -266,9 +270,9 @@ class RunStore:
         query: Query | None = None,
         make: Callable[[tuple[Any, ...]], Any] = tuple,
     ) -> list[Any]:
-        """Return what ``make`` makes of each row; an index that is found damaged is built again.
+        """Return ``make(row)`` for each row. A damaged index is rebuilt.
 
-        Words are searched once the full text is complete, unless another process is building it.
+        Word searches wait until the full text is complete, unless another process is building it.
         """
 
         def fetch() -> list[Any]:
@@ -286,14 +290,14 @@ class RunStore:
             return with_rebuilding(fetch, self._rebuild, self.folder)
 
     def _holds(self, key: int, start: int, wanted: str) -> bool:
-        """Return whether a debate's text holds some words as they are written."""
+        """Return whether a debate's text contains some words exactly as written."""
         body = body_of(self._line(key, start))
         if body is None or (wanted not in body.casefold() and " " not in wanted):
             return False
         return " " not in wanted or wanted in plain_words(body)
 
     def _caused(self, key: int, start: int, cause: str) -> bool:
-        """Return whether a solution of a debate is wrong for a cause; each debate is looked at once."""
+        """Return whether a debate has a wrong solution with this cause. Each debate is analysed once."""
         line = self._line(key, start)
         known = line_hash(line)
         if known not in self._causes:
@@ -301,7 +305,7 @@ class RunStore:
         return cause in self._causes[known]
 
     def close(self) -> None:
-        """Close what is open."""
+        """Close all files and databases."""
         with self._lock:
             self._files.close()
             self._connection.close()

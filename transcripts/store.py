@@ -1,11 +1,11 @@
-"""Shards: one file of JSON lines per step, transcripts/step_000012.jsonl, one debate a line.
+"""Shards: one file of JSON lines per step, transcripts/step_000012.jsonl, with one debate per line.
 
-Token arrays lie beside them in tokens/step_000012.jsonl and are written first, so a debate that is there has
-its tokens; an array line without its debate is harmless.
+Token arrays are in tokens/step_000012.jsonl. They are written first, so a stored debate always has its
+tokens. An array line without its debate is harmless.
 
-A finished shard is sealed: packed to a fraction of its size, and still read from any byte. The packed file is
-built beside the plain one, brought to the disk and renamed; then the plain one goes. A process that is killed
-anywhere leaves the plain file whole, or the sealed one, or both, which are the same.
+A finished shard is sealed: compressed to a fraction of its size, but still readable from any byte. The sealed
+file is built next to the plain one, synced to the disk and renamed; then the plain file is deleted. Wherever
+a process is killed, it leaves the complete plain file, the sealed file, or both with the same content.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ from transcripts.files import (
 from transcripts.record import Record
 
 FRESH = ".new"
-"""Ends the name of a sealed file that is being built; it begins with a dot."""
+"""The suffix of a sealed file under construction, whose name also starts with a dot."""
 
 
 class ShardWriter:
-    """Appends the debates of one step to its shard, one unbuffered write each; synced when closed.
+    """Appends the debates of one step to its shard, each with one unbuffered write. Synced when closed.
 
-    ``tokens=False`` leaves out token ids, log-probabilities and offsets: about a tenth of the size, enough
-    for rewards and advantages, not for the loss. TranscriptError for a step that is sealed.
+    ``tokens=False`` omits token ids, log-probabilities and offsets. The file is then about a tenth of the
+    size, and sufficient for rewards and advantages but not for the loss. TranscriptError for a sealed step.
     """
 
     def __init__(self, folder: Path, step: int, *, tokens: bool = True) -> None:
@@ -75,7 +75,10 @@ class ShardWriter:
         self._file.write(line)
 
     def _arrays_of(self, record: Record) -> bytes | None:
-        """Return the line of token arrays; None without any, and, with a warning, if it is too long."""
+        """Return the line of token arrays.
+
+        None if there are none or, with a warning, if the line is too long.
+        """
         arrays = token_line(record.debate)
         if arrays is not None and len(arrays) >= LARGEST:
             left_out = f"the token arrays of problem {record.group} are left out: {len(arrays):,} bytes"
@@ -84,7 +87,7 @@ class ShardWriter:
         return arrays
 
     def close(self, *, sync: bool = True) -> None:
-        """Bring the shard to the disk, unless ``sync`` is False, and close it."""
+        """Sync the shard to the disk unless ``sync`` is False, and close it."""
         try:
             if self._arrays is not None:
                 self._arrays.close(sync=sync)
@@ -92,9 +95,9 @@ class ShardWriter:
             self._file.close(sync=sync)
 
     def seal(self) -> Path:
-        """Close the shard, nothing more will follow, and return the path of its sealed form.
+        """Close the shard for good, seal it, and return the path of the sealed file.
 
-        The sealed files come to the disk, and the plain ones, which then go, need not.
+        Only the sealed files are synced to the disk, because the plain files are then deleted.
         """
         self.close(sync=False)
         return seal_shard(self.path)
@@ -109,7 +112,7 @@ class ShardWriter:
 def write_step(
     folder: Path, step: int, records: Iterable[Record], *, tokens: bool = True, seal: bool = False
 ) -> Path:
-    """Append the records to the step's shard, seal it if nothing will follow, and return its path."""
+    """Append the records to the step's shard, seal it if ``seal`` is set, and return its path."""
     with ShardWriter(folder, step, tokens=tokens) as writer:
         for record in records:
             writer.write(record)
@@ -117,9 +120,9 @@ def write_step(
 
 
 def seal_shard(path: Path) -> Path:
-    """Seal a step's debates and their token arrays; return the sealed path of the debates.
+    """Seal a step's debates and their token arrays, and return the sealed path of the debates.
 
-    A torn last line is cut off first. Nothing happens to what is sealed already.
+    A torn last line is cut off first. Files that are already sealed are unchanged.
     """
     for part in (tokens_name(path), plain_name(path)):
         if part.is_file():
@@ -128,9 +131,9 @@ def seal_shard(path: Path) -> Path:
 
 
 def seal_before(folder: Path, step: int) -> list[Path]:
-    """Seal what sealing left plain of the steps before ``step``; nothing may write to them any more.
+    """Seal the plain files that remain from steps before ``step``, and return the sealed paths.
 
-    Takes away files whose sealing was cut off. Returns the sealed paths.
+    Nothing may still write to these steps. Files left over from interrupted sealing are deleted.
     """
     if not folder.is_dir():
         return []
@@ -146,7 +149,7 @@ def seal_before(folder: Path, step: int) -> list[Path]:
 
 
 def _seal_file(path: Path) -> None:
-    LineFile(path).close(sync=False)  # cuts a torn tail off
+    LineFile(path).close(sync=False)  # cuts off a torn last line
     sealed = sealed_name(path)
     fresh = path.with_name(f".{sealed.name}{FRESH}")
     try:
@@ -164,9 +167,9 @@ def _seal_file(path: Path) -> None:
 
 
 def set_aside_from(folder: Path, step: int) -> list[Path]:
-    """Move the shards of ``step`` and later to superseded/: a resumed run writes these steps again.
+    """Move the shards of ``step`` and later to superseded/, because a resumed run writes these steps again.
 
-    Returns where they went; nothing is deleted. The token arrays go to superseded/tokens/.
+    Returns their new paths; nothing is deleted. The token arrays are moved to superseded/tokens/.
     """
     if not folder.is_dir():
         return []
@@ -195,7 +198,7 @@ def _set_aside(folder: Path, step: int) -> list[Path]:
 
 
 def _numbered(name: Path, number: int) -> Path:
-    """Return the name with a number, from 2, before its suffixes.
+    """Return the name with a number, from 2 on, before its suffixes.
 
     >>> _numbered(Path("step_000012.jsonl.zst"), 2).name
     'step_000012.2.jsonl.zst'
@@ -214,10 +217,10 @@ def read_records(
 ) -> Iterator[Record]:
     """Yield the records of a shard, a transcripts folder or a run folder, in the order they were written.
 
-    A shard may be named plain or sealed, whichever it is. ``tokens=False`` reads no token arrays; where
-    their file is not there, the records have none. A torn last line is reported to ``on_torn`` and left out.
-    Anything else that is not a record raises TranscriptError with file, line and field; so does a path that
-    is not there.
+    A shard may be given by its plain or its sealed name. With ``tokens=False``, or if their file does not
+    exist, the records have no token arrays. A torn last line is reported to ``on_torn`` and ignored.
+    TranscriptError, with file, line and field, for anything else that is not a record, and for a path that
+    does not exist.
     """
     path = Path(path)
     try:

@@ -51,7 +51,7 @@ class TooLarge(Unknown):
 
 
 NO_VALUE = (Unknown, ArithmeticError, ValueError)  # the last two are mpmath's, at poles
-_LOCK = threading.Lock()  # parts of mpmath change the precision of their context for a moment
+_LOCK = threading.Lock()  # some mpmath functions temporarily change the precision of their context
 
 
 @cache
@@ -150,7 +150,7 @@ def _whole(name: str, value: Any) -> Any:
     mp = context()
     if not isinstance(value, mp.mpf) or mp.mag(value) > 150:
         raise Unknown("rounding")
-    nearest = mp.nint(value)  # noise of the last digits must not move a whole number
+    nearest = mp.nint(value)  # rounding errors in the last digits must not change an integer
     return nearest if abs(value - nearest) < mp.mpf(10) ** -40 else getattr(mp, name)(value)
 
 

@@ -215,7 +215,7 @@ def spelling(text: str) -> str:
 def sides(text: str) -> list[str]:
     r"""Return the sides of a chain of equations without leading names: each side is a claim about the answer.
 
-    A name says what the value is the value of: a letter, ``f(x)``, ``\\angle ABC`` or ``P(A)``. A sum, an
+    A name says which quantity has the value: a letter, ``f(x)``, ``\\angle ABC`` or ``P(A)``. A sum, an
     integral, a limit or a determinant before its value is also a name.
     """
     parts = _between_signs(text)

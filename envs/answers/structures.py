@@ -51,7 +51,7 @@ def same_structure(answer: str, gold: str) -> bool | None:
             inner = [(item, parts_of(item)) for item in parts.items]
             regions = all(_RELATION.search(item) or (each and each.bracketed) for item, each in inner)
             return None if regions else False
-        return False if len(parts.items) > 1 else None  # one formula is never several
+        return False if len(parts.items) > 1 else None  # a single formula never equals several parts
     if max(len(left.items), len(right.items)) > MAX_PARTS:
         return None if left.kind == right.kind and len(right.items) > MAX_PARTS else False
     if left.kind == right.kind == "list":

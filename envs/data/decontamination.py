@@ -75,10 +75,10 @@ def overlaps(
 def without_overlaps(
     train: Iterable[Problem], held_out: Iterable[Problem], kind: Kind, *, words: int = WORDS
 ) -> tuple[tuple[Problem, ...], dict[Kind, int]]:
-    """Return the training problems that do not overlap with held-out problems, and the numbers left out.
+    """Return the training problems that do not overlap with held-out problems, and the number left out.
 
-    "exact" leaves out training problems that equal a held-out problem. "ngram" also leaves out training
-    problems that share an n-gram with a held-out problem.
+    The numbers are counted by kind. "exact" leaves out training problems that equal a held-out problem.
+    "ngram" also leaves out training problems that share an n-gram with a held-out problem.
 
     >>> seen = [Problem("1", "What is 1+1?"), Problem("2", "what is $1 + 1$?"), Problem("3", "What is 2+2?")]
     >>> kept, left_out = without_overlaps(seen, seen[:1], "exact")

@@ -28,7 +28,7 @@ NOUNS = (
 )
 OWN_FILE_NAMES = ("file", "jsonl", "json", "parquet", "open")
 """Names for your own data; problems loaded as "open" have no answers, and answer fields are ignored."""
-SHOWN = 12  # how many valid keys an error lists
+SHOWN = 12  # maximum number of valid keys in an error message
 
 
 def load_problems(

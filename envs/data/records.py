@@ -248,7 +248,7 @@ def _parquet_rows(path: Path) -> Iterator[tuple[str, object]]:
         with parquet.ParquetFile(path) as file:
             rows = (row for batch in file.iter_batches(batch_size=1024) for row in batch.to_pylist())
             yield from ((f"{path}, row {number}", row) for number, row in enumerate(rows, start=1))
-    except (OSError, ValueError) as error:  # pyarrow's own errors inherit one of these
+    except (OSError, ValueError) as error:  # pyarrow's own errors inherit from one of these
         raise DataError(f"{path}: is not a readable Parquet file ({shorten(str(error))})") from error
 
 

@@ -90,7 +90,7 @@ class SyntheticFamily(ABC):
             yield Problem(id, question, answer, self.name, level, self.kind)
 
     def grade(self, problem: Problem, answer: str | None) -> Grade:
-        """Return whether the answer is right; it never raises on an answer."""
+        """Return the grade of an extracted answer (None if none was found). Never raise, whatever it is."""
         started = time.perf_counter()
         if answer is None:
             return Grade(GradeStatus.MISSING, "none")

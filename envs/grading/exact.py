@@ -79,7 +79,7 @@ def exact(answer: str, gold: str, *, library: bool = False) -> Grade | None:
     ('wrong', 'correct', None)
     """
     left, right = _NUMERAL.fullmatch(answer), _NUMERAL.fullmatch(gold)
-    if left and right:  # nine in ten answers to word problems end here
+    if left and right:  # this decides nine of ten answers to word problems
         return decided(_digits(left) == _digits(right), "number")
     plain, truth = clean(answer[:MAX_CLEANED]), clean(gold)
     if not plain:

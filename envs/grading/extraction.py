@@ -349,7 +349,7 @@ _TOKEN = re.compile(
 def boxes(text: str) -> list[Span]:
     """Return the spans inside all balanced boxes, in the order in which the boxes close."""
     spans: list[Span] = []
-    open_braces: list[int] = []  # where the inside of a box starts, or -1 for a plain brace
+    open_braces: list[int] = []  # the start of a box's contents, or -1 for a plain brace
     for token in _TOKEN.finditer(text):
         piece = token.group()
         if piece == "}":

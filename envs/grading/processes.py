@@ -158,7 +158,7 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM):  # sent to the whole group; the parent handles them
         signal.signal(number, signal.SIG_IGN)
     logging.disable(logging.CRITICAL)
-    verdict([["x+1", "1+x"]])  # parsers and sympy load parts of themselves on first use
+    verdict([["x+1", "1+x"]])  # the parsers and sympy import some modules on first use
     pipe.send_bytes(Reply("ready").encoded())
     child = Child(memory_mb)
     while (request := _next_request(pipe, parent)) is not None:

@@ -287,7 +287,7 @@ def _says_nothing(head: str, rest: str) -> bool:
     if len(rest) > MAX_PROSE or re.search(r"[\d\\$=<>^/+]", rest) or _matters(rest):
         return False
     if words[0] == "of" and (max(map(len, words[1:])) < 3 or any(map(_number, words))):
-        return False  # of x
+        return False  # "of x" multiplies the answer
     whole = _number(f"{head} {rest}")
     return whole is None or number is None or (number.value == whole.value and not whole.measure)
 

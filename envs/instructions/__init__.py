@@ -2,7 +2,7 @@
 
 The answer of a problem of kind "instructions" is its constraints: a JSON object with IFEval's two fields,
 ``instruction_id_list`` and ``kwargs`` [Zhou et al. 2023, arXiv 2311.07911]. The constraints are validated
-when they are parsed, so that grading never fails: the grade depends only on the response.
+when they are parsed, so that the grade then depends only on the response.
 """
 
 from envs.instructions.constraints import ConstraintError, constraints_of, follows

@@ -63,7 +63,7 @@ def _apart(text: str) -> str:
 
     A word with its marks then matches only a whole word, so that a plain substring search is enough.
     """
-    plain = text.replace("\0", "\2").replace("\1", "\2")  # the marks
+    plain = text.replace("\0", "\2").replace("\1", "\2")  # \0 and \1 are the marks
     return _BOUNDARY.sub("\0", _NO_WORD.sub("\1", plain))
 
 

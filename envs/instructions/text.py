@@ -171,7 +171,7 @@ def language_of(text: str) -> str | None:
     """
     if not any(map(str.isalpha, text)):
         return None
-    plain = text.lower().encode(errors="replace").decode()  # half a character cannot be encoded
+    plain = text.lower().encode(errors="replace").decode()  # a lone surrogate cannot be encoded
     with _LOCK:
         return str(_detector().classify(plain)[0])
 

@@ -1,4 +1,4 @@
-"""From rewards to advantages: one stream at a time (``streams``), then one turn at a time (``turns``)."""
+"""Turn rewards into advantages: first each stream separately (``streams``), then per turn (``turns``)."""
 
 from learner.advantages.config import AdvantageConfig, Author, StreamSettings
 from learner.advantages.streams import stream_advantages

@@ -94,10 +94,10 @@ class AdvantageConfig(Settings):
 
     @property
     def group_keys(self) -> dict[str, Key]:
-        """The key of each stream's groups."""
+        """The group key of each stream."""
         streams = {name: getattr(self, name) for name in type(self).model_fields}
         return {name: own.key for name, own in streams.items() if isinstance(own, StreamSettings)}
 
     def at_step(self, step: int) -> Self:
-        """Return the settings of a step: a number instead of every ramp."""
+        """Return the settings of a step, with a number instead of every ramp."""
         return settings_at(self, step)

@@ -1,25 +1,26 @@
 """A baseline that knows what a turn was shown: problem and context, fitted over a step.
 
-From the second round on the turns of a group answer different prompts. Whoever was right before, or was shown
-a right solution, is usually right again, so against the mean of the problem a copied answer is praised and
-the best answer to a hopeless history is blamed. A baseline may depend on all that was known before the turn
-[Williams 1992; AT-GRPO, arXiv 2510.11062, groups turns by state for the same reason]. Here it is
+From the second round on, the turns of a group answer different prompts. An agent that was right before, or
+was shown a right solution, is usually right again. So relative to the mean of the problem, a copied answer
+gets credit and the best answer to a hopeless history gets blame. A baseline may depend on everything known
+before the turn [Williams 1992; AT-GRPO, arXiv 2510.11062, groups turns by state for the same reason]. Here it
+is
 
     b = m[problem] + e[context],   m, e = argmin  sum (r - m[problem] - e[context])^2 + RIDGE sum e^2
 
-over the turns of one round in a step; the context is whether the agent's own last solution is right, and how
-many of those of others that it was shown. A problem has too few turns for a mean of each context; the effect
-of a context is therefore shared by the problems of the step, and shrunk towards 0 where few turns have it. In
-the first round, and where no solution was graded, all contexts are the same, and b is the group's mean.
+over the turns of one round in a step. The context is whether the agent's own last solution is right, and how
+many right solutions of others it was shown. A problem has too few turns to estimate a mean for each context.
+So the problems of a step share the effect of a context, which is shrunk towards 0 if few turns have it. In
+the first round, or if no solution was graded, all contexts are the same and b is the group's mean.
 
-With "persona_effect" the context is the persona: some are right more often, by their temperature or their
-instructions. A group of its own for each persona would have K turns for a mean, and costs more than it
-takes off unless they differ by far.
+With "persona_effect" the context is the persona: some personas are right more often because of their
+temperature or instructions. A separate group for each persona would have only K turns for its mean. It would
+add more variance than it removes, unless the personas differ greatly.
 
-The fit is linear in the rewards, and its weights depend on contexts alone. "group" subtracts the fit, so the
-expected gradient of a turn is (1 - h) times the true one, h being the weight of its own reward in its fit;
-"rloo" subtracts the fit without the turn itself, (fit - h r) / (1 - h), and is unbiased. Both hold where the
-other rewards do not depend on the turn: those of truth do not.
+The fit is linear in the rewards, and its weights depend only on the contexts. "group" subtracts the fit, so
+the expected gradient of a turn is (1 - h) times the true one, where h is the weight of the turn's own reward
+in its fit. "rloo" subtracts the fit without the turn itself, (fit - h r) / (1 - h), and is unbiased. Both
+statements hold if the other rewards do not depend on the turn, as is the case for truth.
 """
 
 from __future__ import annotations
@@ -40,24 +41,25 @@ RIDGE = 1.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Effects:
-    """What contexts add to the means of groups.
+    """The effects of contexts, in addition to the means of groups.
 
-    ``offset`` (n,): of each of n values; ``leverage`` (n,): the weight of the value itself in its offset, at
-    least 0 and below 1 - 1 / the size of its group.
+    ``offset`` (n,): the effect for each of n values. ``leverage`` (n,): the weight of a value in its own
+    offset, at least 0 and below 1 - 1 / (size of its group).
     """
 
     offset: NDArray[np.float64]
     leverage: NDArray[np.float64]
 
     def of(self, indices: list[int]) -> Effects:
-        """Return the effects of some of the values."""
+        """Return the effects for the values with these indices."""
         return Effects(self.offset[indices], self.leverage[indices])
 
 
 def context_of(turn: Turn, right: Mapping[TurnId, bool]) -> tuple[bool | None, int]:
-    """Return whether the agent's last solution is right, and how many right ones of others it was shown.
+    """Return whether the agent's last solution is right, and how many right solutions of others it was shown.
 
-    None: unknown. ``right``: the graded solutions of the debate. The newest shown one of each agent counts.
+    The first part is None if unknown. ``right``: whether each graded solution of the debate is right. Only
+    the newest shown solution of each agent counts.
 
     >>> from debate.types import Completion, ParsedTurn
     >>> shown = (TurnId(1, 0), TurnId(0, 0), TurnId(2, 0))
@@ -98,22 +100,22 @@ def context_effects(
 
 
 def _numbered(names: Sequence[Hashable]) -> NDArray[np.int64]:
-    """Return the number of each name (n,), in the order in which they come."""
+    """Return the number of each name (n,), in order of first occurrence."""
     numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
     return np.array([numbers[name] for name in names], np.int64)
 
 
 def sides_of(transitions: Sequence[Transition], truth_correct: float) -> list[int]:
-    """Return for each turn on which side its judge was shown the right solutions: ``right_side``.
+    """Return for each turn the side on which its judge was shown the right solutions; see ``right_side``.
 
-    ``truth_correct`` is the truth reward of a right solution, and of no other.
+    ``truth_correct`` must be the truth reward of right solutions and of no others.
     """
     right = right_by_debate(transitions, truth_correct)
     return [right_side(one.turn.compared, right[one.debate]) for one in transitions]
 
 
 def right_by_debate(transitions: Sequence[Transition], truth_correct: float) -> dict[int, dict[TurnId, bool]]:
-    """Return for each debate whether its graded solutions are right, by their truth rewards."""
+    """Return for each debate whether its graded solutions are right, according to their truth rewards."""
     right: dict[int, dict[TurnId, bool]] = {}
     for one in transitions:
         if one.debate not in right:
@@ -125,10 +127,10 @@ def right_by_debate(transitions: Sequence[Transition], truth_correct: float) -> 
 
 
 def right_side(compared: Sequence[TurnId], right: Mapping[TurnId, bool]) -> int:
-    """Return 1 where the right solution of a pair stood first more often than second, -1 for less, else 0.
+    """Return 1 if right solutions were shown first more often than second, -1 if less often, else 0.
 
-    ``compared`` is in the order in which the judge was shown the solutions; pairs of two right or two wrong
-    solutions, or with one that was not graded, do not count.
+    ``compared`` is in the order shown to the judge. Pairs of two right or two wrong solutions, or with an
+    ungraded solution, do not count.
 
     >>> a, b, c = TurnId(0, 0), TurnId(1, 0), TurnId(2, 0)
     >>> [right_side(shown, {a: True, b: False, c: False}) for shown in ([a, b], [b, a], [b, c], [b, a, c])]
@@ -142,15 +144,18 @@ def right_side(compared: Sequence[TurnId], right: Mapping[TurnId, bool]) -> int:
 def balanced(
     advantages: Sequence[float | None], sides: Sequence[int], counts: Mapping[int, int]
 ) -> list[float | None]:
-    """Return the advantages, those of side 1 and of side -1 weighted to count alike; side 0 and None stay.
+    """Return the advantages, weighted so that the sides 1 and -1 count equally.
 
-    A judge that always names the first is right whenever the first is right. Where such pairs are more
-    frequent in a batch, plain advantages reward that habit; weighted so that pairs with the right solution
-    first and second count alike, no habit that does not look at the solutions earns anything (as classes are
-    reweighted in balanced accuracy). A baseline may depend on what the judge was shown, so each class has its
-    own [Williams 1992].
+    Side 0 and None are unchanged.
 
-    A side with n of the m turns of both gets the weight m / (2 n); ``counts`` are the ``side_counts``.
+    A judge that always prefers the first solution is right whenever the first is right. If such pairs are
+    more frequent in a batch, plain advantages reward that habit. With equal total weight for pairs with the
+    right solution first and second, a habit that ignores the solutions earns nothing (as with the reweighted
+    classes of balanced accuracy). A baseline may depend on what the judge was shown, so each side has its own
+    [Williams 1992].
+
+    A side with n of the m turns on both sides gets the weight m / (2 n). ``counts``: the result of
+    ``side_counts``.
 
     >>> values, sides = [1.0, -1.0, 0.5, 2.0, None, 3.0], [1, 1, 1, -1, -1, 0]
     >>> balanced(values, sides, side_counts(values, sides))
@@ -165,7 +170,7 @@ def balanced(
 
 
 def side_counts(advantages: Sequence[float | None], sides: Sequence[int]) -> dict[int, int]:
-    """Return how many advantages there are with the right solution first (1) and second (-1).
+    """Return the number of advantages with the right solution first (1) and second (-1).
 
     >>> side_counts([1.0, None, 2.0], [1, 1, -1])
     {1: 1, -1: 1}

@@ -1,9 +1,9 @@
-"""Advantages of one reward stream: value minus a baseline, over a scale.
+"""Advantages of one reward stream: (value - baseline) / scale.
 
-Sources: GRPO (arXiv 2402.03300) subtracts the group's mean and divides by its standard deviation;
-RLOO (arXiv 2402.14740) subtracts the mean of the others; Dr. GRPO (arXiv 2503.20783) drops the
-division; role-conditioned estimation (SPIRAL, arXiv 2506.24119) subtracts a running mean per persona. What
-a context adds to the mean of a group: ``learner.advantages.contexts``.
+Sources: GRPO (arXiv 2402.03300) subtracts the group's mean and divides by its standard deviation. RLOO (arXiv
+2402.14740) subtracts the mean of the other values. Dr. GRPO (arXiv 2503.20783) omits the division.
+Role-conditioned estimation (SPIRAL, arXiv 2506.24119) subtracts a running mean per persona. See
+``learner.advantages.contexts`` for baselines with context effects.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Values: TypeAlias = NDArray[np.float64]
 GROUP_STD_EPS = 1e-4
 BATCH_STD_FLOOR = 0.1
 SAME = 1e-9
-"""Equal values whose fitted baselines are closer than this differ by rounding only."""
+"""Equal values whose fitted baselines are closer than this differ only by rounding."""
 
 
 def stream_advantages(
@@ -38,13 +38,13 @@ def stream_advantages(
     ema: MutableMapping[str, float] | None = None,
     decay: float = 0.95,
 ) -> list[float | None]:
-    """Return one advantage for each value, in order; None stays None and touches nobody else.
+    """Return one advantage for each value, in order. None stays None and does not affect other values.
 
-    ``groups`` names each value's group. A group with fewer than two values, or with equal values, has
-    no contrast: all its advantages are None under the baselines "group" and "rloo", and wherever the
-    scale would divide by its standard deviation. "rae" subtracts the running mean of the group's name in
-    ``ema`` (0 at first), and then takes in the mean of the step's values: the first as it is, each later one
-    by 1 - ``decay``. Pass the same ``ema`` each step.
+    ``groups`` has the group of each value. A group with fewer than two values, or with equal values, has no
+    contrast. All its advantages are None with the baselines "group" and "rloo", and with the scale "group".
+    "rae" subtracts the running mean in ``ema`` under the group's name (initially 0), and then updates it with
+    the mean of the step's values: the first mean replaces it, later means get the weight 1 - ``decay``. Pass
+    the same ``ema`` in each step.
 
     >>> stream_advantages([1.0, 0.0, None, 1.0], ["p", "p", "p", "q"], baseline="group", scale="none")
     [0.5, -0.5, None, None]
@@ -56,11 +56,12 @@ def stream_advantages(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupParts:
-    """What made the advantages of one group of n values.
+    """The intermediate results for the advantages of one group of n values.
 
-    ``members``: the indices of the values. ``centre`` (n,) is taken off the values; None under "none".
-    ``std`` is the standard deviation of the group or of the batch, and ``divisor`` what it makes; None under
-    "none". ``advantages`` (n,): None without contrast. ``effects`` (n,): of the values' contexts.
+    ``members``: the indices of the values. ``centre`` (n,) is subtracted from the values; None for baseline
+    "none". ``std`` is the standard deviation of the group or the batch, and ``divisor`` the number derived
+    from it; both are None for scale "none". ``advantages`` (n,): None without contrast. ``effects`` (n,): the
+    effects of the values' contexts.
     """
 
     members: list[int]
@@ -88,11 +89,12 @@ def stream_parts(
     contexts: Sequence[Hashable] | None = None,
     keep_equal: bool = False,
 ) -> tuple[list[float | None], dict[Hashable, GroupParts]]:
-    """Return ``stream_advantages`` and what made those of each group.
+    """Return the result of ``stream_advantages``, and the intermediate results of each group.
 
-    There are no parts where values are taken as they are: baseline and scale "none". With ``contexts``, of
-    each value, "group" and "rloo" subtract a fit of group and context (``learner.advantages.contexts``); with
-    ``keep_equal`` equal values that were not expected alike are then a signal, except with a scale "group".
+    There are no intermediate results if baseline and scale are both "none". With ``contexts``, one per value,
+    "group" and "rloo" subtract a fit of group and context (``learner.advantages.contexts``). With
+    ``keep_equal``, a group of equal values is then also kept if its fitted baselines differ, except with
+    scale "group".
     """
     members = group_members(values, groups)
     if baseline == "none" and scale == "none":
@@ -118,7 +120,7 @@ def stream_parts(
 
 
 def group_members(values: Sequence[float | None], groups: Sequence[Hashable]) -> dict[Hashable, list[int]]:
-    """Return the indices of each group's values, Nones left out; ValueError for a value that is not finite.
+    """Return the indices of each group's values, without None. ValueError for a value that is not finite.
 
     >>> group_members([1.0, None, 2.0], ["a", "a", "b"])
     {'a': [0], 'b': [2]}
@@ -134,7 +136,7 @@ def group_members(values: Sequence[float | None], groups: Sequence[Hashable]) ->
 
 
 def has_contrast(group: Sequence[float] | Values) -> bool:
-    """Return whether a group can tell its members apart: two values or more, not all equal.
+    """Return whether a group has contrast: two or more values that are not all equal.
 
     >>> has_contrast([1.0, 1.0]), has_contrast([0.0, 1.0])
     (False, True)
@@ -165,7 +167,7 @@ def _centre(
 
 
 def _fitted(group: Values, effects: Effects, *, without_own: bool) -> Values:
-    """Return the group's mean and each context's effect; ``without_own``: fitted without the value itself."""
+    """Return the group's mean plus each context's effect. ``without_own``: fit each value without itself."""
     fit = group.mean() + effects.offset
     if not without_own or len(group) < 2:
         return fit
@@ -174,14 +176,14 @@ def _fitted(group: Values, effects: Effects, *, without_own: bool) -> Values:
 
 
 def _running_mean(group: Values, key: str, ema: MutableMapping[str, float], decay: float) -> Values:
-    """Return the mean as it stood before the step; ``ema[key]`` is left as it stands after it."""
+    """Return the mean before the step, and update ``ema[key]`` with the step's values."""
     before, mean = ema.get(key, 0.0), float(group.mean())
     ema[key] = decay * before + (1 - decay) * mean if key in ema else mean
     return np.full_like(group, before)
 
 
 def _divisor(group: Values, scale: Scale, batch_std: float) -> tuple[float | None, float | None]:
-    """Return the standard deviation of a scale, and what divides."""
+    """Return the standard deviation for a scale, and the divisor derived from it."""
     if scale == "group":
         return (std := _std(group)), std + GROUP_STD_EPS
     if scale == "batch":
@@ -198,13 +200,14 @@ def _std(values: Sequence[float] | Values) -> float:
 def returns(
     transitions: Sequence[Transition], values: Sequence[float | None], discount: float
 ) -> list[float | None]:
-    """Return the discounted return of each turn, in order; None where neither it nor a later one has a value.
+    """Return the discounted return of each turn, in order.
 
         G_t = r_t + gamma r_{t+1} + gamma^2 r_{t+2} + ...   over one agent's rounds [Sutton, Barto 2018, 3.3]
 
-    A solution that its author builds on is then rewarded for what came of it. With truth in the last round
-    alone, gamma = 0.7 gives the rounds before 0.7, 0.49, ... of it. ``values``: the reward of each turn. A
-    turn without a value has the discounted return of the next one.
+    A solution that its author builds on is then rewarded for later results. With truth only in the last
+    round, gamma = 0.7 gives the earlier rounds 0.7, 0.49, ... of it. ``values``: the reward of each turn. A
+    turn without a value gets the discounted return of the agent's next turn, or None without a later value.
+    Ballots get None.
     """
     if not discount:
         return list(values)

@@ -1,4 +1,4 @@
-"""Advantages of each turn: the streams centred apart, then put together for its tokens."""
+"""Advantages of each turn: streams are centred separately, then combined for the turn's tokens."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ StreamName: TypeAlias = Literal[
 ]
 
 CREDIT: tuple[StreamName, ...] = ("peer", "truth", "mixed")
-"""The streams whose later rounds may count for earlier ones (``advantages.discount``)."""
+"""The streams in which later rounds may count for earlier ones (``advantages.discount``)."""
 BESIDE: tuple[Literal["shaping", "likelihood"], ...] = ("shaping", "likelihood")
-"""The streams that are added to these, where a scheme has them."""
+"""The streams that are added to ``CREDIT``, if the scheme has them."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnAdvantage:
-    """What each kind of token of a turn gets, None without signal; ``format`` is added to ``judge``.
+    """The advantage for each kind of token in a turn; None without signal. ``format`` is added to ``judge``.
 
-    ``peer``, ``truth``, ``shaping`` and ``likelihood`` are what ``generator`` is the sum of; the first two
-    are None where the rewards were mixed before. ``critic``: of criticism.
+    ``generator`` is the sum of ``peer``, ``truth``, ``shaping`` and ``likelihood``. The first two are None if
+    the rewards were mixed before the baseline. ``critic``: the advantage of criticism.
     """
 
     generator: float | None
@@ -52,8 +52,9 @@ class TurnAdvantage:
 class StreamOf:
     """One stream over all turns: values, the keys of their baseline groups, and advantages.
 
-    ``key``: the setting of that name, and what "auto" came to. ``groups`` has the parts of the advantages by
-    key: ``stream_parts``. ``sides`` counts the advantages by side, for the weights of ``key = "pair"``.
+    ``key``: the key setting, with "auto" resolved. ``groups``: the intermediate results of the advantages by
+    group; see ``stream_parts``. ``sides``: the number of advantages by side, for the weights of ``key =
+    "pair"``.
     """
 
     key: Key
@@ -66,10 +67,10 @@ class StreamOf:
 
 @dataclass(frozen=True, slots=True)
 class Advantages:
-    """Of each turn, None for one with no signal at all; what each stream gave; and the counts.
+    """The advantages of each turn (None without any signal), the results of each stream, and metrics.
 
-    ``sides``: for each turn on which side the right solutions stood, where that was looked for.
-    ``weights``: of peer and truth in the generator's credit.
+    ``sides``: for each turn, the side of the right solutions, or 0 if it was not computed. ``weights``: the
+    weights of peer and truth in the generator's credit.
     """
 
     turns: list[TurnAdvantage | None]
@@ -87,17 +88,19 @@ def turn_advantages(
     *,
     counted: bool = True,
 ) -> Advantages:
-    """Return the advantage of every turn of a step, and metrics if ``counted``; ``ema``: means of "rae".
+    """Return the advantage of every turn of a step, with metrics if ``counted``.
 
-    ``rewards`` and ``config`` are those of the step (``at_step``).
+    ``rewards`` and ``config`` are those of the step (``at_step``). ``ema``: the running means of baseline
+    "rae".
 
     generator = lambda_gen * ((1 - w) A_peer + w A_truth + A_shaping + v A_likelihood) with w = truth_weight
-    and v = likelihood_weight, judge = lambda_judge * A_judge, critic = lambda_critic * A_persuasion, format =
-    A_format, of the turns that owed a comparison. A missing part counts as 0, without reweighting; a part of
+    and v = likelihood_weight. judge = lambda_judge * A_judge. critic = lambda_critic * A_persuasion. format =
+    A_format, for turns that owed a comparison. A missing part counts as 0, without reweighting. A part of
     weight 0 is missing.
-    With ``mix = "rewards"`` peer and truth are mixed so before they are centred; with ``peer_weight =
-    "routed"`` each has weight 1, for of the two there is only one; with "measured" peer has a share of 1 - w,
-    by what ``ema`` has of the steps before (``rewards.measured``).
+
+    With ``mix = "rewards"``, peer and truth are mixed with these weights before they are centred. With
+    ``peer_weight = "routed"`` each has weight 1, because a round has only one of them. With "measured", peer
+    gets a fraction of 1 - w that depends on the earlier steps recorded in ``ema`` (``rewards.measured``).
     """
     looked = (counted and rewards.tells_right) or config.judge.key == "pair"
     sides = sides_of(transitions, rewards.truth_correct) if looked else [0] * len(transitions)
@@ -116,7 +119,7 @@ def turn_advantages(
 
 
 def generator_streams(rewards: RewardConfig) -> tuple[StreamName, ...]:
-    """Return the streams that the generator's advantage is made of."""
+    """Return the streams that form the generator's advantage."""
     credit: tuple[StreamName, ...] = ("mixed",) if rewards.mix == "rewards" else ("peer", "truth")
     further = {"shaping": rewards.shapes, "likelihood": rewards.reads_likelihood}
     return (*credit, *(name for name in BESIDE if further[name]))
@@ -178,10 +181,10 @@ def owes(turn: Turn) -> bool:
 
 
 def _group_key(transition: Transition, side: int, stream: StreamName, key: Key, *, rae: bool) -> Hashable:
-    """Return the name of a turn's group; running means belong to a persona, whatever the problem.
+    """Return the name of a turn's group. Running means are per persona, across problems.
 
-    A ballot is compared with ballots: where a debate of a group stopped, others still debate or criticise
-    in its round.
+    Ballots are compared only with ballots: if one debate of a group stopped early, others may still hold
+    solutions or criticism in the same round.
     """
     persona = transition.persona.name
     if rae:
@@ -191,7 +194,10 @@ def _group_key(transition: Transition, side: int, stream: StreamName, key: Key, 
 
 
 def _contexts(key: Key, transitions: Sequence[Transition], truth_correct: float) -> list[Hashable] | None:
-    """Return each turn's context, of its round, for rounds are fitted apart; None for keys without any."""
+    """Return each turn's context, or None for keys without contexts.
+
+    The context includes the round, because rounds are fitted separately.
+    """
     if key == "persona_effect":
         return [(_round_key(one)[1:], one.persona.name) for one in transitions]
     if key != "context":
@@ -201,9 +207,10 @@ def _contexts(key: Key, transitions: Sequence[Transition], truth_correct: float)
 
 
 def _round_key(transition: Transition) -> tuple[int, int, bool, bool]:
-    """Return the group of a turn's debate, its round, whether it is of a final ballot, and of a rival.
+    """Return a turn's group key: debate group, round, and whether it is a final ballot or a rival solution.
 
-    A rival solution, which was shown another in round 0, is not compared with the one that it answers to.
+    A rival solution was shown another solution in round 0. It is not compared with the solution that it
+    answers.
     """
     turn = transition.turn
     ballot, rival = turn.ballot and turn.parsed.criticisms is UNSET, turn.id.round == 0 and bool(turn.shown)
@@ -218,7 +225,7 @@ def _combined(
     weights: tuple[float, float],
     config: AdvantageConfig,
 ) -> TurnAdvantage | None:
-    """Return what the tokens of a turn get."""
+    """Return the advantages of a turn's tokens, or None if the turn is not trained on."""
     scale, both_weights = number(config.lambda_gen), weights
     peer = truth = None
     if "mixed" in streams:
@@ -243,32 +250,35 @@ def _combined(
 
 
 def _sum(*parts: float | None) -> float | None:
-    """Return the sum of the parts that are there, None without any."""
+    """Return the sum of the parts that are not None, or None if all are."""
     present = [part for part in parts if part is not None]
     return sum(present) if present else None
 
 
 def mixed(peer: float | None, truth: float | None, weights: tuple[float, float]) -> float | None:
-    """Return peer + truth by their weights, a missing part being 0; None without either, or any of weight."""
+    """Return the weighted sum of peer and truth.
+
+    A missing part is 0; None if both are missing or have weight 0.
+    """
     return _sum(*shares(peer, truth, weights))
 
 
 def shares(
     peer: float | None, truth: float | None, weights: tuple[float, float]
 ) -> tuple[float | None, float | None]:
-    """Return peer and truth, each with its weight (``rewards.measured.stream_weights``)."""
+    """Return peer and truth, each times its weight (``rewards.measured.stream_weights``)."""
     return scaled(peer, weights[0]), scaled(truth, weights[1])
 
 
 def scaled(value: float | None, weight: float) -> float | None:
-    """Return a part with its weight; a part of weight 0 is missing."""
+    """Return a part times its weight. A part of weight 0 is missing (None)."""
     return None if value is None or weight == 0 else weight * value
 
 
 def _statistics(
     transitions: Sequence[Transition], judge: StreamOf, turns: Sequence[TurnAdvantage | None]
 ) -> dict[str, float]:
-    """Return the counts; a share of nothing is left out rather than written as 0."""
+    """Return the metrics. A fraction with denominator 0 is omitted instead of reported as 0."""
     metrics = {"advantage/turns": float(len(turns)), "advantage/rows_dropped": float(turns.count(None))}
     due = [index for index, one in enumerate(transitions) if owes(one.turn)]
     if due:
@@ -285,7 +295,7 @@ def _statistics(
 def _zero_variance(
     transitions: Sequence[Transition], stream: Literal["peer", "truth", "judge"]
 ) -> dict[str, float]:
-    """Return the share of a stream's (problem, round) groups that hold fewer than two different values."""
+    """Return the fraction of a stream's (problem, round) groups with fewer than two different values."""
     values: list[float | None] = [getattr(one, stream) for one in transitions]
     members = group_members(values, list(map(_round_key, transitions)))
     if not members:

@@ -1,7 +1,7 @@
 """Policy-gradient losses: pure functions from LossInputs to LossOutputs, one file each.
 
-To add one: write ``my_loss(inputs, config) -> LossOutputs`` and name it "package.module:my_loss", or
-put it in a file here and in ``LOSS_FILES``.
+To add a loss, write ``my_loss(inputs, config) -> LossOutputs``. Name it in the configuration as
+"package.module:my_loss", or put it in a file here and add it to ``LOSS_FILES``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Loss: TypeAlias = Callable[[LossInputs, LossConfig], LossOutputs]
 LOSSES: Mapping[str, Loss] = LoadedTable(
     {name: f"learner.losses.{file}:{name}" for name, file in LOSS_FILES.items()}
 )
-"""The losses by name; each file is loaded when its loss is first used."""
+"""The losses by name. Each file is loaded when its loss is first used."""
 
 __all__ = [
     "LOSSES",
@@ -34,7 +34,7 @@ __all__ = [
 
 
 def find_loss(name: str) -> Loss:
-    """Return a loss by its name or by its path "package.module:function"; ValueError when there is none.
+    """Return a loss by its name or its path "package.module:function". ValueError if there is none.
 
     >>> find_loss("grpo").__name__
     'grpo'

@@ -2,8 +2,8 @@
 
     -sg(min(r, 1 + eps_hi)) A logprob,   averaged over all tokens of the batch
 
-sg lets no gradient through. The clipped surrogate drops the gradient of a token beyond the range; here its
-weight is bounded instead. There is no lower bound. ``eps_hi`` is often chosen large, for instance 4.
+sg stops the gradient. The clipped surrogate drops the gradient of a token outside the range; here the token's
+weight is bounded instead. There is no lower bound. ``eps_hi`` is often large, for instance 4.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ from learner.losses.types import (
 
 
 def cispo(inputs: LossInputs, config: LossConfig) -> LossOutputs:
-    """Return the loss and its metrics; ``clip_fraction`` counts the ratios above the bound.
+    """Return the loss and its metrics. ``clip_fraction`` counts the ratios above the bound.
 
-    Its value moves with the log-probabilities themselves and says little; its gradient is what counts.
+    The value of the loss depends on the log-probabilities themselves and means little; only its gradient
+    matters.
     """
     _, high = config.clip_range
     ratio = difference(inputs, inputs.old_logprobs).exp().detach()

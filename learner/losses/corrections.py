@@ -1,4 +1,4 @@
-"""What changes a loss from outside, whichever it is: importance weights and an entropy bonus."""
+"""Corrections that apply to any loss: importance weights and an entropy bonus."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from learner.losses.types import (
 )
 
 MOST = 20.0
-"""Nats at which a sequence's weight is capped when it is logged."""
+"""The maximum log-weight of a sequence, in nats. It keeps logged weights finite."""
 
 
 def truncated_importance(inputs: LossInputs, cap: float) -> tuple[Tensor, dict[str, Tensor]]:
     """Return the advantages (B, T) times min(exp(old_logprob - sampling_logprob), cap), and the metrics.
 
-    Tokens were drawn by the sampler and are learnt by the trainer, whose probabilities differ with kernels
-    and precision; the weight corrects for it, and the cap bounds its variance [truncated importance
-    sampling: Ionides 2008; Yao et al., "Your efficient RL framework secretly brings you off-policy RL
-    training", 2025]. Weights are not negative and every loss here is linear in the size of an advantage, so
-    to weight the advantage is to weight the token's loss. ``tis_mean`` and ``tis_max`` are of the weights
-    before the cap, ``tis_truncated`` is the share beyond it.
+    Tokens are drawn by the sampler and learned by the trainer. Their probabilities differ because of kernels
+    and precision. The weight corrects for the difference, and the cap bounds its variance [truncated
+    importance sampling: Ionides 2008; Yao et al., "Your efficient RL framework secretly brings you off-policy
+    RL training", 2025]. Weights are not negative and every loss here is linear in the size of an advantage,
+    so weighting the advantage is the same as weighting the token's loss. ``tis_mean`` and ``tis_max`` are
+    over the weights before the cap. ``tis_truncated`` is the fraction above it.
     """
     mask = inputs.mask.bool()
     gap = where(mask, inputs.old_logprobs, 0.0) - where(mask, inputs.sampling_logprobs, 0.0)
@@ -37,11 +37,11 @@ def truncated_importance(inputs: LossInputs, cap: float) -> tuple[Tensor, dict[s
 def masked_importance(inputs: LossInputs, cap: float) -> tuple[Tensor, dict[str, Tensor]]:
     """Return the advantages (B, T) times exp(sum of old_logprob - sampling_logprob), and the metrics.
 
-    The sum is over the tokens of one stream of a row, as in gspo; where the weight is over ``cap`` it is 0:
-    nothing is learnt from these tokens, which still count in denominators [masked importance sampling of
-    sequences: Liu et al., "When speed kills stability", 2025; the default of TRL 1.16, ``sequence_mask``,
-    with a cap of 3]. One bound is enough: a weight far below 1 is next to 0 by itself. The metrics are those
-    of ``truncated_importance``, of the weights of sequences.
+    The sum is over the tokens of one stream in a row, as in gspo. If the weight is above ``cap``, it becomes
+    0: these tokens are not learned, but still count in denominators [masked importance sampling of sequences:
+    Liu et al., "When speed kills stability", 2025; the default of TRL 1.16, ``sequence_mask``, with a cap of
+    3]. No lower bound is needed, because a weight far below 1 is already close to 0. The metrics are as in
+    ``truncated_importance``, over the weights of sequences.
     """
     mask = inputs.mask.bool()
     gap = where(mask, inputs.old_logprobs, 0.0) - where(mask, inputs.sampling_logprobs, 0.0)
@@ -52,9 +52,9 @@ def masked_importance(inputs: LossInputs, cap: float) -> tuple[Tensor, dict[str,
 
 
 def entropy_bonus(entropy: Tensor, weight: float, totals: Totals) -> Tensor:
-    """Return -weight * mean entropy, a part of the loss, from the masked tokens' entropies (n,) in nats.
+    """Return the loss term -weight * mean entropy, from the masked tokens' entropies (n,) in nats.
 
-    The mean is over all tokens of the batch, ``totals``, whatever the loss divides by, so that one weight
+    The mean is over all tokens of the batch (``totals``), whatever the loss divides by, so that a weight
     means the same under every loss [the entropy bonus of PPO, arXiv 1707.06347].
     """
     return -weight * entropy.sum() / max(totals.tokens, 1)

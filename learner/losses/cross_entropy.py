@@ -1,8 +1,8 @@
 """Cross-entropy of given replies: -logprob of each token, times its weight, averaged over all tokens.
 
-The loss of supervised training. ``LossInputs.advantages`` are the weights of the tokens, 1 where a reply is
-learnt as it is; the log-probabilities of a sampler are not looked at. The mean is over the tokens of the
-whole batch, and not by row: the one that ``transformers`` has of the same batch.
+This is the loss of supervised training. ``LossInputs.advantages`` are the weights of the tokens, usually 1.
+The sampler's log-probabilities are not used. The mean is over the tokens of the whole batch, not by row, and
+equals the loss of ``transformers`` on the same batch.
 """
 
 from __future__ import annotations
@@ -12,6 +12,6 @@ from learner.losses.types import LossConfig, LossInputs, LossOutputs, token_mean
 
 
 def cross_entropy(inputs: LossInputs, config: LossConfig) -> LossOutputs:
-    """Return the loss in nats a token, and the metrics of the KL where there is a reference."""
+    """Return the loss in nats per token, and the metrics of the KL if there is a reference."""
     penalty, metrics = kl_penalty(inputs, config)
     return LossOutputs(token_mean(-inputs.logprobs * inputs.advantages + penalty, inputs, config), metrics)

@@ -2,8 +2,9 @@
 
     sum over tokens / tokens of the batch,   eps_hi = 0.28
 
-A token weighs the same in a long and in a short sequence; the wider upper range ("clip-higher") lets rare
-tokens grow and keeps the entropy up. DAPO's third part, dynamic sampling, is ``train.dynamic_sampling``.
+A token has the same weight in a long and in a short sequence. The wider upper range ("clip-higher") lets rare
+tokens become more likely and keeps the entropy up. DAPO's third part, dynamic sampling, is
+``train.dynamic_sampling``.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ EPS_HI = 0.28
 
 
 def dapo(inputs: LossInputs, config: LossConfig) -> LossOutputs:
-    """Return the loss and its metrics; ``eps_hi`` None is 0.28 here."""
+    """Return the loss and its metrics. If ``eps_hi`` is None, it is 0.28."""
     if config.eps_hi is None:
         config = replace(config, eps_hi=EPS_HI)
     surrogate, metrics = clipped_surrogate(inputs, config)

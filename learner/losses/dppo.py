@@ -1,18 +1,19 @@
-"""DPPO: a trust region by how far a token's probability moved, not by its ratio [arXiv 2602.04879].
+"""DPPO: a trust region on the change of a token's probability instead of its ratio [arXiv 2602.04879].
 
     -sg(min(r, 20)) A logprob   where the token is kept, averaged over all tokens of the batch;   r = p / m
 
-p is the token's probability now and m the sampler's. A token is left out where its advantage pushes it
-further than it may go:
+p is the token's current probability and m the sampler's. A token is masked if its advantage pushes its
+probability further away and it has already moved too far:
 
     dppo_tv   A > 0 and p - m > eps_hi,   or A < 0 and m - p > eps
     dppo_kl   A > 0, p > m and KL > eps_hi,   or A < 0, p < m and KL > eps
               KL = m log(m / p) + (1 - m) log((1 - m) / (1 - p))
 
-Both are the divergence of sampler and policy with the vocabulary cut in two, this token and all others. A
-ratio of 3 hardly moves a token of probability .001, and clips of ratios stop it; one of .8 moves a token of
-.9 by far, and they let it pass. Usual thresholds are .15 to .2 for tv (prime-rl, ``dppo_tv`` of
-verl) and .05 for kl; the bound of r is verl's. r corrects for the sampler, so there is no ``tis_cap``.
+Both measure the divergence between sampler and policy on a vocabulary of two items, this token and all
+others. A ratio of 3 hardly moves a token of probability .001, but ratio clipping stops it; a ratio of .8
+moves a token of probability .9 a lot, but ratio clipping allows it. Usual thresholds are .15 to .2 for tv
+(prime-rl, ``dppo_tv`` of verl) and .05 for kl. The bound on r is verl's. r corrects for the sampler, so
+``tis_cap`` is not used.
 """
 
 from __future__ import annotations
@@ -32,17 +33,17 @@ from learner.losses.types import (
 
 MOST = 20.0
 LEAST = 1e-8
-"""Of the probability of all other tokens."""
+"""Lower bound on the total probability of all other tokens."""
 
 
 def dppo_tv(inputs: LossInputs, config: LossConfig) -> LossOutputs:
-    """Return the loss and its metrics; ``clip_fraction`` counts the tokens that are left out."""
+    """Return the loss and its metrics. ``clip_fraction`` counts the masked-out tokens."""
     now, before = _probabilities(inputs)
     return _dppo(inputs, config, now - before, now - before)
 
 
 def dppo_kl(inputs: LossInputs, config: LossConfig) -> LossOutputs:
-    """Return the loss and its metrics; ``clip_fraction`` counts the tokens that are left out."""
+    """Return the loss and its metrics. ``clip_fraction`` counts the masked-out tokens."""
     now, before = _probabilities(inputs)
     gap = difference(inputs, inputs.sampling_logprobs).detach()
     others = [(1 - one).clamp(min=LEAST) for one in (now, before)]
@@ -51,7 +52,7 @@ def dppo_kl(inputs: LossInputs, config: LossConfig) -> LossOutputs:
 
 
 def _probabilities(inputs: LossInputs) -> tuple[Tensor, Tensor]:
-    """Return those of the policy and of the sampler, (B, T); 1 outside the mask."""
+    """Return the tokens' probabilities under the policy and under the sampler, (B, T); 1 outside the mask."""
     both = inputs.logprobs.detach(), inputs.sampling_logprobs
     now, before = (where(inputs.mask.bool(), logprobs, 0.0).exp() for logprobs in both)
     return now, before

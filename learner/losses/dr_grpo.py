@@ -2,8 +2,9 @@
 
     sum over tokens / (B * max_tokens)
 
-A token weighs the same in a long and in a short sequence. Completions are shorter than ``max_tokens``,
-so the gradient is weaker than GRPO's at the same learning rate, about 5 times in practice: raise it.
+A token has the same weight in a long and in a short sequence. Completions are shorter than ``max_tokens``, so
+the gradient is smaller than GRPO's at the same learning rate, about 5 times in practice. Use a higher
+learning rate.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from learner.losses.types import LossConfig, LossInputs, LossOutputs, Totals, no
 
 
 def dr_grpo(inputs: LossInputs, config: LossConfig) -> LossOutputs:
-    """Return the loss and its metrics; ValueError without ``max_tokens``."""
+    """Return the loss and its metrics. ValueError without ``max_tokens``."""
     most = config.max_tokens
     if most is None:
         raise ValueError("dr_grpo divides by max_tokens, which is None: set it (learner.max_tokens)")

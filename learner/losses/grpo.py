@@ -2,8 +2,8 @@
 
     -min(r A, clip(r, 1 - eps, 1 + eps_hi) A),   r = exp(logprob - old_logprob)
 
-Every sequence weighs the same, so a token of a long one weighs less: long wrong answers are punished
-less per token, which Dr. GRPO points out and repairs.
+Every sequence has the same weight, so a token of a long sequence has less. Long wrong answers are therefore
+punished less per token, which Dr. GRPO points out and fixes.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def grpo(inputs: LossInputs, config: LossConfig) -> LossOutputs:
 def clipped_surrogate(inputs: LossInputs, config: LossConfig) -> tuple[Tensor, dict[str, Tensor]]:
     """Return the clipped surrogate for each token, (B, T), and the ratio's metrics.
 
-    ``clip_fraction`` counts the tokens whose gradient the clip removes: beyond the range on the side
-    to which the advantage pushes.
+    ``clip_fraction`` counts the tokens whose gradient is removed by the clip: their ratio is outside the
+    range, on the side to which the advantage pushes.
     """
     low, high = config.clip_range
     ratio = difference(inputs, inputs.old_logprobs).exp()

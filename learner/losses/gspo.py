@@ -1,12 +1,12 @@
-"""GSPO: one ratio for the tokens of one stream of a sequence, clipped as a whole [arXiv 2507.18071].
+"""GSPO: one ratio for all tokens of a stream in a sequence, clipped as a whole [arXiv 2507.18071].
 
     s = exp(mean over the stream's tokens in the row of logprob - old_logprob)
     -min(s A, clip(s, 1 - eps, 1 + eps_hi) A),   mean per sequence, then over sequences
 
-A row holds two streams, and a ratio of the whole row would let the judge's tokens clip the generator's: so
-each stream of a row has its own. This is the paper's GSPO-token, s_t = sg(s) * p_t / sg(p_t), whose value and
-gradient are GSPO's where a stream's tokens share one advantage, as they do here, and which is right for
-tokens that do not. s varies far less than a token's ratio: the paper's eps is 3e-4, and eps_hi 4e-4.
+A row has two streams, and with one ratio for the whole row the judge's tokens could clip the generator's. So
+each stream of a row has its own ratio. This is the paper's GSPO-token, s_t = sg(s) * p_t / sg(p_t). Its value
+and gradient equal GSPO's if all tokens of a stream share one advantage, as they do here, and it is also
+correct if they do not. s varies far less than a token's ratio: the paper's eps is 3e-4, and eps_hi 4e-4.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from learner.losses.types import LossConfig, LossInputs, LossOutputs, difference
 
 
 def gspo(inputs: LossInputs, config: LossConfig) -> LossOutputs:
-    """Return the loss and its metrics; a token's ratio is that of its stream in its row."""
+    """Return the loss and its metrics. A token's ratio is the ratio of its stream in its row."""
     mask = inputs.mask.bool()
     logprobs = where(mask, inputs.logprobs, 0.0)
     gap = difference(inputs, inputs.old_logprobs).detach()

@@ -1,7 +1,7 @@
 """The plain importance-sampled policy gradient, -r A, averaged as in GRPO.
 
-Nothing is clipped: at the first update r = 1 and the gradient is REINFORCE's; later updates of the same
-rows may run away, so use it with one update per step.
+Nothing is clipped. At the first update r = 1 and the gradient is REINFORCE's. Later updates on the same rows
+may diverge, so use it with one update per step.
 """
 
 from __future__ import annotations

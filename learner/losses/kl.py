@@ -1,21 +1,21 @@
 """The KL to the reference, as a penalty in the loss or in the reward.
 
-It is estimated from the sampled tokens alone [Schulman, "Approximating KL", 2020]. With
-d = logprob - ref_logprob of a token, in nats:
+It is estimated from the sampled tokens alone [Schulman, "Approximating KL", 2020]. With d = logprob -
+ref_logprob of a token, in nats:
 
     k1 = d                    unbiased, of either sign
     k2 = d^2 / 2              biased, never negative
     k3 = exp(-d) - 1 + d      unbiased, never negative, of low variance [a loss in GRPO, arXiv 2402.03300]
 
-An estimate of the KL is not an estimate of its gradient [arXiv 2506.09477]. On tokens of the current weights,
-with the contexts as they are, the expected gradient is
+The gradient of a KL estimate is not an estimate of the KL's gradient [arXiv 2506.09477]. On tokens sampled
+from the current weights, with the contexts fixed, the expected gradient is
 
     of k1 as a loss     zero
     of k2 as a loss     that of KL(policy, reference)
     of k3 as a loss     that of KL(reference, policy)
     of k1 as a reward   that of KL(policy, reference)
 
-so as a loss choose k2 or k3, and as a reward k1. k3 punishes a token that became rare exponentially: one
+So choose k2 or k3 as a loss, and k1 as a reward. k3 punishes a token that became rare exponentially: one
 token at exp(10) shows as a spike of ``kl_max`` long before the mean moves.
 """
 
@@ -45,10 +45,10 @@ def estimate(kind: KlEstimator, logprobs: Tensor, ref_logprobs: Tensor, mask: Te
 
 
 def kl_penalty(inputs: LossInputs, config: LossConfig) -> tuple[Tensor | float, dict[str, Tensor]]:
-    """Return beta * KL for each token (each stream with its own beta) and the metrics of k3.
+    """Return beta * KL for each token, with the beta of its stream, and the metrics of k3.
 
-    The metrics are of k3 whatever the estimator, so that runs can be compared. ValueError when a beta is
-    set and there is no reference.
+    The metrics always use k3, so that runs with different estimators can be compared. ValueError if a beta is
+    set but there is no reference.
     """
     if inputs.ref_logprobs is None:
         _refuse_no_reference(config)
@@ -62,12 +62,12 @@ def kl_penalty(inputs: LossInputs, config: LossConfig) -> tuple[Tensor | float, 
 
 
 def kl_as_reward(inputs: LossInputs, config: LossConfig) -> Tensor:
-    """Return the advantages (B, T) less beta * KL of each token, at the old weights: A_t - beta * k_t.
+    """Return the advantages (B, T) minus beta * KL of each token, at the old weights: A_t - beta * k_t.
 
-    The estimate belongs to the token's own reward and not to those before it (a discount of 0), and nothing
-    is subtracted from it; each stream has its own beta. So no stream is charged for the other.
-    Source: the per-token KL reward of arXiv 2203.02155 (there with a critic and without a discount); k1 in
-    the reward and k2 in the loss have the same gradient [arXiv 2510.01555]. ValueError without a reference.
+    The estimate is part of the token's own reward and not of earlier tokens' rewards (a discount of 0), and
+    has no baseline. Each stream has its own beta, so no stream pays for the other's KL. Source: the per-token
+    KL reward of arXiv 2203.02155 (there with a critic and without a discount). k1 in the reward and k2 in the
+    loss have the same gradient [arXiv 2510.01555]. ValueError if a beta is set but there is no reference.
     """
     if inputs.ref_logprobs is None:
         _refuse_no_reference(config)

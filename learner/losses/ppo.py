@@ -3,8 +3,8 @@
     A >= 0: -min(r A, clip(r, 1 - eps, 1 + eps_hi) A)   [PPO, arXiv 1707.06347]
     A < 0:  -max(min(r A, clip(r, 1 - eps, 1 + eps_hi) A), c A),   c = dual_clip   [arXiv 1912.09729]
 
-Without the second bound a bad token whose ratio has grown costs r |A| without end. There is no critic: the
-advantages are those of the group.
+Without the second bound, the loss r |A| of a bad token whose ratio has grown would be unbounded. There is no
+critic: the advantages are relative to the group.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from learner.losses.types import LossConfig, LossInputs, LossOutputs, token_mean
 
 
 def ppo(inputs: LossInputs, config: LossConfig) -> LossOutputs:
-    """Return the loss and its metrics; ``dual_clip_fraction`` counts the tokens at the second bound."""
+    """Return the loss and its metrics. ``dual_clip_fraction`` counts the tokens at the second bound."""
     surrogate, metrics = clipped_surrogate(inputs, config)
     bound = -config.dual_clip * inputs.advantages
     bounded = (inputs.advantages < 0) & (surrogate > bound)

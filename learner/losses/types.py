@@ -1,4 +1,4 @@
-"""What goes into a loss and what comes out, and the steps that the losses share."""
+"""Inputs and outputs of a loss, and functions that the losses share."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ STREAMS = (GENERATOR, JUDGE)
 
 @dataclass(frozen=True, slots=True)
 class LossInputs:
-    """One batch, each field (B, T); position t is about token t, and only positions in ``mask`` count.
+    """One batch, with fields of shape (B, T). Position t is about token t; only positions in ``mask`` count.
 
-    Log-probabilities are in nats at the sampling temperature: of the weights in training, of the same
-    weights before the step's first update, of the sampler, and of the reference. ``ref_logprobs`` may
-    be None when nothing is held near a reference. ``stream`` is 1 for the generator, 2 for the judge.
-    Values outside the mask may be anything.
+    Log-probabilities are in nats at the sampling temperature: under the trained weights, under the same
+    weights before the step's first update, under the sampler, and under the reference. ``ref_logprobs`` may
+    be None if there is no reference. ``stream`` is 1 for the generator and 2 for the judge. Values outside
+    the mask are arbitrary.
     """
 
     logprobs: Tensor
@@ -36,9 +36,10 @@ class LossInputs:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """The size of a whole batch: rows, rows with any token in the mask, and such tokens.
+    """The size of a whole batch: rows, rows with any masked-in token (``sequences``), and masked-in tokens.
 
-    ``streams``: the sizes of the generator's and of the judge's tokens alone; rows are those with any.
+    ``streams``: the sizes of the generator's and of the judge's tokens alone. Their ``rows`` count only rows
+    with any.
     """
 
     rows: int
@@ -48,7 +49,7 @@ class Totals:
 
     @classmethod
     def of(cls, mask: Tensor, stream: Tensor | None = None) -> Totals:
-        """Count a mask (B, T), and its streams (B, T) where they are given."""
+        """Return the totals of a mask (B, T), and of its streams (B, T) if given."""
         mask = mask.bool()
         rows, sequences, tokens = mask.shape[0], int(mask.any(dim=1).sum()), int(mask.sum())
         if stream is None:
@@ -58,7 +59,7 @@ class Totals:
 
     @classmethod
     def sum(cls, parts: Iterable[Totals]) -> Totals:
-        """Return the size of a batch that was cut into parts."""
+        """Return the total size of the parts of a batch."""
         parts = list(parts)
         return cls(
             rows=sum(part.rows for part in parts),
@@ -72,11 +73,11 @@ class Totals:
 class LossConfig:
     """Settings of the losses.
 
-    ``eps_hi`` None means ``eps``, and 0.28 for dapo; ``beta_judge`` None means ``beta``; ``kl`` is the
-    estimator that beta weights; ``max_tokens`` is dr_grpo's divisor; ``dual_clip`` is ppo's bound.
-    ``normalise``: tokens of both streams are averaged together, or those of each apart and the means added.
-    ``totals`` is the size of the whole batch when the inputs are a micro-batch of it: the micro-batches'
-    losses then add up to the whole batch's loss. None: the inputs are the whole batch.
+    ``eps_hi`` None means ``eps``, or 0.28 for dapo. ``beta_judge`` None means ``beta``. ``kl`` is the
+    estimator that beta weights, ``max_tokens`` dr_grpo's divisor, and ``dual_clip`` ppo's bound.
+    ``normalise``: whether tokens of both streams are averaged together, or each stream separately and the
+    means added. ``totals`` is the size of the whole batch if the inputs are a micro-batch of it; the losses
+    of the micro-batches then add up to the loss of the whole batch. None: the inputs are the whole batch.
     """
 
     eps: float = 0.2
@@ -91,16 +92,16 @@ class LossConfig:
 
     @property
     def clip_range(self) -> tuple[float, float]:
-        """The ratios between which a token is not clipped."""
+        """The range in which a ratio is not clipped."""
         return 1 - self.eps, 1 + (self.eps if self.eps_hi is None else self.eps_hi)
 
 
 @dataclass(frozen=True, slots=True)
 class LossOutputs:
-    """``loss`` is a scalar to call backward on; ``metrics`` are detached scalars over the masked tokens.
+    """``loss`` is a scalar to call backward on. ``metrics`` are detached scalars over the masked tokens.
 
-    A metric whose name ends in ``_max`` is a maximum, the others are means over tokens. Where no token is in
-    the mask they are no numbers.
+    A metric whose name ends in ``_max`` is a maximum; the others are means over tokens. If no token is in the
+    mask, they are not finite.
     """
 
     loss: Tensor
@@ -108,7 +109,7 @@ class LossOutputs:
 
 
 def difference(inputs: LossInputs, other: Tensor) -> Tensor:
-    """Return logprobs - other (B, T), 0 outside the mask whatever stands there."""
+    """Return logprobs - other (B, T), and 0 outside the mask whatever the values there."""
     mask = inputs.mask.bool()
     return where(mask, inputs.logprobs, 0.0) - where(mask, other, 0.0)
 
@@ -124,7 +125,10 @@ def sequence_mean(tokens: Tensor, inputs: LossInputs, config: LossConfig) -> Ten
 
 
 def token_mean(tokens: Tensor, inputs: LossInputs, config: LossConfig) -> Tensor:
-    """Return the mean over all masked tokens of the batch: a long sequence weighs more than a short one."""
+    """Return the mean over all masked tokens of the batch.
+
+    A long sequence has more weight than a short one.
+    """
 
     def mean(mask: Tensor, totals: Totals) -> Tensor:
         return where(mask, tokens, 0.0).sum() / max(totals.tokens, 1)
@@ -133,7 +137,7 @@ def token_mean(tokens: Tensor, inputs: LossInputs, config: LossConfig) -> Tensor
 
 
 def normalised(mean: Callable[[Tensor, Totals], Tensor], inputs: LossInputs, config: LossConfig) -> Tensor:
-    """Return ``mean(mask, totals)`` of all tokens, or the sum of the means of each stream's."""
+    """Return ``mean(mask, totals)`` over all tokens, or the sum of the means over each stream."""
     mask = inputs.mask.bool()
     totals = config.totals or Totals.of(mask, inputs.stream)
     if config.normalise == "joint":
@@ -146,7 +150,7 @@ def normalised(mean: Callable[[Tensor, Totals], Tensor], inputs: LossInputs, con
 
 
 def stream_sum(values: Tensor, inputs: LossInputs) -> Tensor:
-    """Return for each token (B, T) the sum of the values over its stream in its row, 0 outside the mask."""
+    """Return for each token (B, T) the sum of the values over its stream in its row; 0 outside the mask."""
     sums = values.new_zeros(values.shape)
     for stream in STREAMS:
         own = inputs.mask.bool() & (inputs.stream == stream)
@@ -155,15 +159,15 @@ def stream_sum(values: Tensor, inputs: LossInputs) -> Tensor:
 
 
 def token_share(name: str, chosen: Tensor, mask: Tensor) -> dict[str, Tensor]:
-    """Return the share of the masked tokens that are chosen, as ``name``; nan where there are none."""
+    """Return the fraction of masked tokens that are chosen, as ``name``; nan without masked tokens."""
     mask = mask.bool()
     return {name: (chosen & mask).sum() / mask.sum()}
 
 
 def token_statistics(name: str, values: Tensor, mask: Tensor) -> dict[str, Tensor]:
-    """Return ``name_mean`` and ``name_max`` over the masked tokens; nan and -inf where there are none.
+    """Return ``name_mean`` and ``name_max`` over the masked tokens; nan and -inf without masked tokens.
 
-    No size depends on the mask, so a GPU is not waited for.
+    No tensor's shape depends on the mask, so there is no wait for a GPU.
     """
     values, mask = values.detach(), mask.bool()
     mean = where(mask, values, 0.0).sum() / mask.sum()

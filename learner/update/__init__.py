@@ -1,1 +1,1 @@
-"""Rows in, new weights out: batches, log-probabilities, the optimizer step."""
+"""Update the weights from rows: batches, log-probabilities, and the optimizer step."""

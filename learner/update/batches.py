@@ -1,9 +1,9 @@
-"""Rows as padded tensors, cut into micro-batches of similar lengths, or as trees of what they share.
+"""Rows as padded tensors, cut into micro-batches of similar lengths, or as trees that share common prefixes.
 
-The agents of a round read the same problem and the same peers, and their prompts differ in the last tokens
-alone; prompts are most of what a learner reads. The rows of a tree become segments, written one behind the
-other, each before those that go on from it. A token sees its own segment up to itself, and those before its
-segment on the way from the root: exactly the row that it stands in.
+The agents of a round read the same problem and the same peers, so their prompts differ only in the last
+tokens, and prompts are most of what a learner reads. The rows of a tree become segments of one packed
+sequence, each before the segments that continue it. A token sees its own segment up to itself, and all
+earlier segments on the path from the root. Together these are exactly its row up to the token.
 """
 
 from __future__ import annotations
@@ -24,17 +24,21 @@ from learner.types import Row
 from learner.update.tree_attention import Calls, Segment, calls_of
 
 LEVELS = 16
-"""Segments that a row shares at most, one after the other: rules, problem, and the rounds of a debate where
-all are shown. Each is a kernel call."""
+"""The maximum number of segments that a row shares, one after the other.
+
+These are the rules, the problem, and the rounds of a debate if all are shown. Each level is a kernel call.
+"""
 LEAST = 32
-"""Tokens that are worth a segment of their own."""
+"""The minimum number of shared tokens that is worth a separate segment."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Packed:
-    """U tokens that hold all rows. ``tokens`` and ``positions`` (U,): the latter where they stand in a row.
+    """U tokens that hold all rows.
 
-    ``paths``: for each row (L,) where its tokens are in the packed sequence.
+    ``tokens`` (U,), and ``positions`` (U,), the positions of tokens in their rows.
+
+    ``paths``: for each row, (L,), the indices of its tokens in the packed sequence.
     """
 
     tokens: NDArray[np.int64]
@@ -44,7 +48,7 @@ class Packed:
 
 
 def pack(rows: Sequence[NDArray[np.int64]], *, levels: int = LEVELS, least: int = LEAST) -> Packed:
-    """Return the tree of some rows of token ids, at least one of them.
+    """Return the tree of one or more rows of token ids.
 
     >>> packed = pack([np.array([5, 6, 7]), np.array([5, 6, 8, 9])], least=2)
     >>> packed.tokens.tolist(), packed.positions.tolist()
@@ -60,7 +64,10 @@ def pack(rows: Sequence[NDArray[np.int64]], *, levels: int = LEVELS, least: int 
     paths: list[NDArray[np.int64]] = [np.empty(0, np.int64)] * len(rows)
 
     def place(first: int, last: int, depth: int, path: NDArray[np.int64], level: int) -> None:
-        """Place what follows the first ``depth`` tokens, which are at ``path``, of the rows first to last."""
+        """Place the tokens after the first ``depth`` of the rows first to last.
+
+        ``path``: where those are packed.
+        """
         for begin, end in _runs(shared, first, last, depth + least, together=level < levels):
             row = rows[order[begin]]
             common = len(row) if end - begin == 1 else min(shared[begin : end - 1])
@@ -85,10 +92,10 @@ def pack(rows: Sequence[NDArray[np.int64]], *, levels: int = LEVELS, least: int 
 
 
 def _without_beginnings(rows: Sequence[NDArray[np.int64]]) -> tuple[list[int], dict[int, int]]:
-    """Return the rows in the order of their tokens, without those that another one continues, and of each
-    of these the row that does.
+    """Return the sorted rows without those that are a prefix of another row, and for each prefix that row.
 
-    The turns of a conversation are such rows: however many there are, they need no segment but the longest's.
+    The first part is in lexicographic order. The turns of a conversation are such rows: however many there
+    are, they need only the segments of the longest.
 
     >>> _without_beginnings([np.array([5]), np.array([5, 6, 7]), np.array([5, 6]), np.array([4])])
     ([3, 1], {2: 1, 0: 1})
@@ -107,18 +114,21 @@ def _without_beginnings(rows: Sequence[NDArray[np.int64]]) -> tuple[list[int], d
 def _runs(
     shared: Sequence[int], first: int, last: int, least: int, *, together: bool
 ) -> list[tuple[int, int]]:
-    """Return the rows first to last as runs whose neighbours share ``least`` tokens; one by one otherwise."""
+    """Return runs of the rows first to last whose neighbours share ``least`` tokens.
+
+    Unless ``together``, each row is a run of its own.
+    """
     cuts = [at + 1 for at in range(first, last - 1) if not together or shared[at] < least]
     return list(pairwise([first, *cuts, last]))
 
 
 def lexicographic(rows: Sequence[NDArray[np.int64]]) -> list[int]:
-    """Return the indices of the rows in the order of their tokens, so that those that begin alike meet."""
+    """Return the rows' indices in lexicographic order, so that rows with a common prefix are adjacent."""
     return sorted(range(len(rows)), key=lambda index: rows[index].astype(">u4").tobytes())
 
 
 def common_prefix(a: NDArray[np.int64], b: NDArray[np.int64]) -> int:
-    """Return how many tokens two rows share from the start.
+    """Return the length of the common prefix of two rows.
 
     >>> common_prefix(np.array([1, 2, 3]), np.array([1, 2, 4, 5]))
     2
@@ -130,9 +140,10 @@ def common_prefix(a: NDArray[np.int64], b: NDArray[np.int64]) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tree:
-    """What B rows are when what they share is held once: U tokens (1, U), their positions in a row (1, U).
+    """B rows with shared prefixes stored once: U tokens (1, U), and their positions in their rows (1, U).
 
-    ``sources`` (n,): for each of the n masked tokens of the rows, which of the U predicts it.
+    ``sources`` (n,): for each of the n masked tokens of the rows, the index in U of the token that predicts
+    it.
     """
 
     input_ids: Tensor
@@ -143,12 +154,12 @@ class Tree:
 
 @dataclass(slots=True)
 class MicroBatch:
-    """B rows, padded on the right to T tokens; ``mask`` alone says what counts, never a token's value.
+    """B rows, padded on the right to T tokens. Only ``mask`` decides what counts, never a token's value.
 
-    All fields are (B, T) but ``temperature`` (B, 1) and ``predictors`` (n,): for each of the n masked tokens
-    the index, in the flat (B, T - 1), of the position that predicts it. Where there is a ``tree``, the model
-    reads it in place of ``input_ids``. ``old`` and ``ref`` are filled by the learner: the log-probabilities
-    before the step's first update, and those of the reference. ``turns``: of each row its debate and turn.
+    All fields are (B, T) except ``temperature`` (B, 1) and ``predictors`` (n,): for each of the n masked
+    tokens, the index in the flat (B, T - 1) of the position that predicts it. If there is a ``tree``, the
+    model reads it instead of ``input_ids``. The learner fills in ``old`` and ``ref``: the log-probabilities
+    before the step's first update, and those of the reference. ``turns``: the debate and turn of each row.
     """
 
     input_ids: Tensor
@@ -166,15 +177,15 @@ class MicroBatch:
 
     @property
     def positions(self) -> int:
-        """Positions that the model reads."""
+        """The number of positions that the model reads."""
         return (self.input_ids if self.tree is None else self.tree.input_ids).numel()
 
 
 @dataclass(frozen=True, slots=True)
 class Minibatch:
-    """What one update is made of: this rank's micro-batches, and the size of all that the ranks have of it.
+    """The rows of one update: this rank's micro-batches, and the size of the minibatch over all ranks.
 
-    ``positions``: those that the model reads of the rank's rows.
+    ``positions``: the number of positions that the model reads for this rank's rows.
     """
 
     batches: list[MicroBatch]
@@ -187,8 +198,8 @@ def fresh_rows(
 ) -> tuple[list[Row], dict[str, float]]:
     """Return the rows whose weights are at most ``max_staleness`` updates old (None: all), and the counts.
 
-    The age of a row is ``version``, the present number of updates of the policy, minus the row's own. Rows
-    grow old where debates are held while the learner learns; in a loop that waits for them the age is 0.
+    The age of a row is ``version``, the current number of updates of the policy, minus the row's version.
+    Rows age if debates are held while the learner trains; in a loop that waits for the debates, the age is 0.
     """
     ages = [version - row.policy_version for row in rows]
     most = max(ages, default=0) if max_staleness is None else max_staleness
@@ -207,9 +218,9 @@ def micro_batches(
     pad_id: int = 0,
     share: bool = False,
 ) -> list[MicroBatch]:
-    """Return the rows in micro-batches in which the model reads at most ``max_tokens``, the largest first.
+    """Return the rows in micro-batches of at most ``max_tokens`` tokens read by the model, the largest first.
 
-    Padding counts; with ``share`` there is none, and what rows share counts once. A row longer than
+    Padding counts. With ``share`` there is no padding, and shared prefixes count once. A row longer than
     ``max_tokens`` gets a micro-batch of its own. ``pad_id`` may be any id of the vocabulary.
     """
     if share and rows:
@@ -229,9 +240,11 @@ def micro_batches(
 
 
 def stars(rows: Sequence[Row]) -> list[list[Row]]:
-    """Return the rows by debate and round: those that share their prompt up to its last tokens.
+    """Return the rows by debate and round.
 
-    Where history grows from round to round, all rows of a debate share it, and stay together.
+    The rows of such a star share their prompt except for its last tokens.
+
+    If the history grows from round to round, all rows of a debate share it and stay together.
     """
     joined = _growing(rows)
     found: dict[tuple[str, int, int], list[Row]] = {}
@@ -242,10 +255,10 @@ def stars(rows: Sequence[Row]) -> list[list[Row]]:
 
 
 def _growing(rows: Sequence[Row]) -> set[tuple[str, int]]:
-    """Return the debates in which an agent's rows share more and more of their beginning.
+    """Return the debates in which an agent's successive rows share longer and longer prefixes.
 
-    Where all rounds are shown, a row shares ``LEAST`` tokens more with the one behind it than with the one
-    before. In a conversation the row behind begins with all of it.
+    If all rounds are shown, a row shares at least ``LEAST`` tokens more with the next row than with the
+    previous one. In a conversation the next row begins with the whole row.
     """
     of_agents: dict[tuple[str, int, int], list[Row]] = {}
     for row in sorted(rows, key=lambda row: row.turn.round):
@@ -254,14 +267,17 @@ def _growing(rows: Sequence[Row]) -> set[tuple[str, int]]:
 
 
 def _grow(turns: Sequence[Row]) -> bool:
-    """Return whether an agent's rows, in order, share more and more of their beginning."""
+    """Return whether an agent's rows, in order, share longer and longer prefixes."""
     shared = [common_prefix(a.input_ids, b.input_ids) for a, b in pairwise(turns)]
     whole = any(len(turn.input_ids) == same for turn, same in zip(turns, shared, strict=False))
     return whole or any(b - a >= LEAST for a, b in pairwise(shared))
 
 
 def unit_tokens(rows: Sequence[Row], share: bool) -> int:
-    """Return how many tokens the model reads of some rows, padding apart; with ``share`` different ones."""
+    """Return how many tokens the model reads for some rows, without padding.
+
+    With ``share``, prefixes count once.
+    """
     if not share:
         return sum(len(row.input_ids) for row in rows)
     order = lexicographic([row.input_ids for row in rows])
@@ -269,14 +285,14 @@ def unit_tokens(rows: Sequence[Row], share: bool) -> int:
 
 
 def no_row() -> Row:
-    """Return a row of nothing to learn from, for a pass in which a rank has no row of its own."""
+    """Return a row with nothing to learn, for a pass in which a rank has no row of its own."""
     two = np.zeros(2, np.float32)
     ids, mask, stream = two.astype(np.int64), two.astype(np.bool_), two.astype(np.int8)
     return Row(ids, mask, two, two, stream, group_id="", policy_version=0, turn=TurnId(0, 0))
 
 
 def _sharing(rows: Sequence[Row], max_tokens: int) -> list[list[Row]]:
-    """Return the rows in parts of at most ``max_tokens`` different tokens; a star is cut where it must be."""
+    """Return the rows in parts of at most ``max_tokens`` distinct tokens. Stars are cut only if necessary."""
     parts: list[list[Row]] = [[]]
     used = 0
     order = lexicographic([row.input_ids for row in rows])
@@ -296,14 +312,14 @@ def _sharing(rows: Sequence[Row], max_tokens: int) -> list[list[Row]]:
 
 
 def _tokens(before: Sequence[Row], rows: Sequence[Row]) -> int:
-    """Return how many tokens rows add behind those before them, in lexicographic order."""
+    """Return how many new tokens the rows add to those before them, in lexicographic order."""
     texts = [row.input_ids for row in (*before, *rows)]
     new = sum(len(b) - common_prefix(a, b) for a, b in pairwise(texts))
     return new if before else new + len(texts[0])
 
 
 def _tree(rows: Sequence[Row], batch: MicroBatch) -> Tree:
-    """Return the tree of the rows of a micro-batch; their last tokens predict nothing, and are left out."""
+    """Return the tree of a micro-batch's rows, without their last tokens, which predict nothing."""
     device = batch.input_ids.device
     packed = pack([row.input_ids[:-1] for row in rows])
     where = np.zeros((len(rows), batch.input_ids.shape[1] - 1), np.int64)
@@ -318,7 +334,10 @@ def _tree(rows: Sequence[Row], batch: MicroBatch) -> Tree:
 
 
 def collate(rows: Sequence[Row], *, device: torch.device | str = "cpu", pad_id: int = 0) -> MicroBatch:
-    """Return one micro-batch; ValueError for a row whose first token is an action: nothing precedes it."""
+    """Return one micro-batch.
+
+    ValueError for a row whose first token is an action, because it has no context.
+    """
     for row in rows:
         if row.action_mask[0]:
             raise ValueError(f"group {row.group_id!r}, {row.turn}: the first token of a row has no context")
@@ -337,7 +356,7 @@ def collate(rows: Sequence[Row], *, device: torch.device | str = "cpu", pad_id: 
 
 
 def _pad(arrays: Sequence[NDArray[Any]], fill: float, device: torch.device | str) -> Tensor:
-    """Return (B, T) in the arrays' type.
+    """Return the arrays padded to (B, T), with their data type.
 
     >>> _pad([np.array([1, 2]), np.array([3])], 7, "cpu").tolist()
     [[1, 2], [3, 7]]

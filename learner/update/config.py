@@ -1,4 +1,4 @@
-"""How the weights are changed. Defaults live here, once; nothing here loads torch."""
+"""Settings of the learner. Defaults are defined only here; this module does not load torch."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LOSS_FILES = {
 """The file of each loss in ``learner/losses``."""
 LOSS_NAMES = tuple(LOSS_FILES)
 FROM_SAMPLER = ("dppo_tv", "dppo_kl")
-"""Losses whose ratios are relative to the sampler: importance weights would correct for it twice."""
+"""Losses whose ratios are relative to the sampler; importance weights would correct for it twice."""
 
 
 class LearnerConfig(Seeded):
@@ -135,17 +135,17 @@ class LearnerConfig(Seeded):
 
     @property
     def caps_weights(self) -> bool:
-        """Whether tokens have importance weights, of at most ``tis_cap``."""
+        """Whether tokens get importance weights, capped at ``tis_cap``."""
         return self.tis_cap not in (0, "auto")
 
     @property
     def needs_reference(self) -> bool:
-        """Whether any token is held near the reference, or it is there for another use."""
+        """Whether a reference is needed, for a KL penalty or for another use."""
         return self.beta > 0 or bool(self.beta_judge) or self.keep_reference
 
 
 def check_settings(config: LearnerConfig, total_steps: int | None) -> None:
-    """Refuse settings that cannot work, and warn of those known to fail; ValueError names the key."""
+    """Refuse settings that cannot work, and warn about those known to fail. A ValueError names the key."""
     if config.schedule != "constant" and total_steps is None:
         raise ValueError(
             f"learner.schedule={config.schedule!r} needs the run's number of steps (total_steps)"
@@ -181,7 +181,7 @@ def check_settings(config: LearnerConfig, total_steps: int | None) -> None:
 
 
 def idle_settings(config: LearnerConfig) -> list[str]:
-    """Return what of the settings does nothing because no ratio leaves 1, each with what it comes to.
+    """Return the settings without effect because every ratio is 1, each with its actual effect.
 
     >>> idle_settings(LearnerConfig(loss="gspo", eps=3e-4))
     ['learner.loss = "gspo" has the gradient of grpo', 'learner.eps = 0.0003 does nothing']

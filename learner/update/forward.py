@@ -1,4 +1,4 @@
-"""Log-probabilities of the tokens that were sampled, under a causal language model, and how rows are read."""
+"""Log-probabilities of sampled tokens under a causal language model, and the ways in which rows are read."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from learner.update.tally import floats
 from learner.update.tree_attention import attending_in_trees
 
 RESHAPED_LOGITS = ("final_logit_softcapping", "logit_scale", "logits_scaling")
-"""Configuration fields of models that change the logits after the head; those take the plain path."""
+"""Configuration fields of models that change the logits after the head. Such models use the plain path."""
 CHECKPOINTING = {"use_reentrant": False, "preserve_rng_state": False}
-"""How layers are computed again: nothing in them is random, so no generator's state is kept for it."""
+"""Settings for recomputing layers. Nothing in them is random, so no generator state is kept."""
 READ = "read_batch"
-"""The method of a model whose tensors are cut over ranks, which has them whole within: ``read_batch``."""
+"""The method of a model whose tensors are sharded over ranks that runs ``read_batch`` with whole tensors."""
 
 
 def compute_type(model: nn.Module, setting: str, *, on_gpu: bool | None = None) -> torch.dtype | None:
-    """Return the type in which matrices are multiplied; None for the weights' own.
+    """Return the data type of matrix products, or None for the weights' type.
 
-    "auto": the base's type under an adapter of float32, whose activations would else be copied to float32 for
-    each of its matrices; bfloat16 for float32 weights on a GPU, as its tensor cores have it. Weights that
-    are packed into integers have no say. ``on_gpu`` None is where the model is.
+    "auto" chooses the base's type under a float32 adapter, because otherwise activations would be copied to
+    float32 for each of its matrices. It chooses bfloat16 for float32 weights on a GPU, which has tensor cores
+    for it. Weights packed into integers are ignored. ``on_gpu`` None uses the model's device.
     """
     if setting != "auto":
         return torch.bfloat16 if setting == "bfloat16" else None
@@ -43,9 +43,9 @@ def compute_type(model: nn.Module, setting: str, *, on_gpu: bool | None = None) 
 
 
 def without_copies(model: nn.Module, compute: torch.dtype | None) -> AbstractContextManager[None]:
-    """Keep peft from copying what its adapters read to their own type where products have another.
+    """Stop peft from copying the inputs of its adapters to the adapters' type if products have another type.
 
-    Forward and backward passes belong inside, as layers may be computed again in the latter.
+    Run forward and backward passes inside, because layers may be recomputed in the backward pass.
     """
     if compute is None or not hasattr(model, "peft_config"):
         return nullcontext()
@@ -59,10 +59,10 @@ def action_logprobs(
 ) -> tuple[Tensor, Tensor]:
     """Return log-probabilities (B, T), 0 outside the mask, and the n masked tokens' entropies (n,), in nats.
 
-    Both at each row's temperature; the entropies carry a gradient only when asked for. Token t is read off
-    position t - 1; the head runs on those positions only. Rows are padded on the right, so causal attention
-    alone keeps padding out of every real position and no attention mask is passed: that keeps the fast
-    attention kernels. ``compute`` is the type of products (``compute_type``); logits are float32 in any case.
+    Both are at each row's temperature. The entropies have a gradient only with ``entropy_gradient``. Token t
+    is predicted at position t - 1, and the head runs only on such positions. Rows are padded on the right, so
+    with causal attention no real position sees padding. No attention mask is passed, which allows the fast
+    attention kernels. ``compute`` is the type of products (``compute_type``); logits are always float32.
     """
     device = batch.input_ids.device.type
     with torch.autocast(device, compute, enabled=compute is not None):
@@ -72,7 +72,7 @@ def action_logprobs(
 
 
 def read_batch(model: Any, batch: MicroBatch, entropy_gradient: bool) -> tuple[Tensor, Tensor]:
-    """Return what ``action_logprobs`` does, in the type of the weights."""
+    """Return the result of ``action_logprobs``, without setting the type of products."""
     base = model.get_base_model() if hasattr(model, "get_base_model") else model  # peft's wrapper
     where = batch.predictors
     targets = batch.input_ids[:, 1:].flatten()[where]
@@ -85,7 +85,7 @@ def read_batch(model: Any, batch: MicroBatch, entropy_gradient: bool) -> tuple[T
 
 
 def _features_and_head(base: Any, batch: MicroBatch) -> tuple[Tensor, Head]:
-    """Return what the head reads, (B, T, H), and the head; whole logits and identity for unusual heads."""
+    """Return the head's input, (B, T, H), and the head. For unusual heads: the logits and an identity."""
     read: dict[str, Any] = {"input_ids": batch.input_ids[:, :-1], "use_cache": False}
     if (tree := batch.tree) is not None:
         read |= {"input_ids": tree.input_ids, "position_ids": tree.positions}
@@ -96,9 +96,10 @@ def _features_and_head(base: Any, batch: MicroBatch) -> tuple[Tensor, Head]:
 
 
 def train_only_checkpointed_layers(model: nn.Module) -> None:
-    """Leave dropout off, as in sampling: with it on the trainer would have other probabilities.
+    """Put only checkpointed layers in training mode, and keep dropout off as in sampling.
 
-    Layers keep no activations in training mode alone, and what lies within a layer has a mode of its own.
+    With dropout the trainer would have other probabilities than the sampler. Layers drop activations only in
+    training mode, and the modules within a layer have a mode of their own.
     """
     for module in model.modules():
         module.training = getattr(module, "gradient_checkpointing", False)
@@ -106,12 +107,15 @@ def train_only_checkpointed_layers(model: nn.Module) -> None:
 
 BACKEND = "inductor"
 GRAPHS = 32
-"""Graphs of a layer at most, after which it is plain. Rows together, padded or alone, with a gradient or
-without, by an adapter or the base under it, need one each; lengths and layers of one kind share them."""
+"""The maximum number of compiled graphs per layer; beyond it the layer runs uncompiled.
+
+Shared, padded or single rows, with or without gradient, with an adapter or its base, each need a graph.
+Lengths and layers of a kind share graphs.
+"""
 
 
 class CompiledLayers:
-    """The layers of some models, which are compiled at their first pass, each kind of them once."""
+    """The layers of some models, compiled at their first pass; each kind of layer is compiled once."""
 
     def __init__(self, *models: nn.Module | None) -> None:
         from transformers.modeling_layers import GradientCheckpointingLayer
@@ -126,11 +130,14 @@ class CompiledLayers:
 
     @contextmanager
     def used(self) -> Iterator[None]:
-        """Have the layers called as compiled: the learner's passes belong inside, and no sampling."""
+        """Call the layers as compiled within this context.
+
+        Run the learner's passes inside, but no sampling.
+        """
         for layer, call in self._calls:
             layer._compiled_call_impl = call
         try:
-            with warnings.catch_warnings():  # the compiler looks at .grad of all that a layer is given
+            with warnings.catch_warnings():  # the compiler reads .grad of all inputs of a layer
                 warnings.filterwarnings("ignore", r"The \.grad attribute of a Tensor that is not a leaf")
                 yield
         finally:
@@ -140,7 +147,7 @@ class CompiledLayers:
 
 @contextmanager
 def reading(*models: Any, share: bool, compute: torch.dtype | None) -> Iterator[None]:
-    """Let models read packed rows, and products be taken in a type; forward and backward passes go inside."""
+    """Let models read packed rows and multiply in a type. Run forward and backward passes inside."""
     with ExitStack() as stack:
         for model in (one for one in models if one is not None):
             stack.enter_context(without_copies(model, compute))
@@ -152,12 +159,13 @@ def reading(*models: Any, share: bool, compute: torch.dtype | None) -> Iterator[
 def check_sharing(
     model: Any, star: Sequence[Row], *, max_tokens: int, compute: torch.dtype | None, ranks: Ranks = ALONE
 ) -> tuple[str, dict[str, float]]:
-    """Return why the rows of a star must not be read together, "" where they may, and what was measured.
+    """Check whether the rows of a star may be read together; return the reason if not, and measurements.
 
-    ``sharing/difference``: how far the gradient of the rows together is from that of the rows apart, as a
-    share of the latter's norm; ``sharing/noise``: how far that of padded rows is from that of the rows one by
-    one, which is rounding alone. The bound is 1/1000, 1/20 where products are rounded to 16 bits, or four
-    times the noise. All ``ranks`` call this together and come to the same. OutOfMemoryError passes.
+    The reason is "" if they may. ``sharing/difference``: the distance between the gradients of rows read
+    together and separately, as a fraction of the latter's norm. ``sharing/noise``: the same distance between
+    padded rows and rows read one by one, which is only rounding. The bound is the larger of four times the
+    noise and 1/1000, or 1/20 if products are rounded to 16 bits. All ``ranks`` call this together and get the
+    same result. OutOfMemoryError is not caught.
     """
     together, padded, single = (True, max_tokens), (False, max_tokens), (False, 1)
     try:
@@ -184,11 +192,11 @@ def _norms(
     first: tuple[bool, int],
     second: tuple[bool, int],
 ) -> tuple[float, float]:
-    """Return the norm of the gradient when the rows are read in one way, and of its difference from another.
+    """Return the gradient's norm for one way of reading rows, and the norm of its difference from another.
 
-    A way: whether what rows share is read once, and the tokens of a pass. What has a gradient is the sum of
-    log-probabilities, each with the sign of its advantage. The second gradient is taken off the first in
-    place, so a model's gradients are held once. None is left behind.
+    A way is whether shared prefixes are read once, and the tokens per pass. The gradient is of the sum of
+    log-probabilities, each with the sign of its advantage. The second gradient is subtracted from the first
+    in place, so that only one gradient is stored. No gradient is left behind.
     """
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     norms: list[float] = []

@@ -1,4 +1,4 @@
-"""Log-probabilities and entropies of tokens from what a model's head reads, without a table of all logits."""
+"""Log-probabilities and entropies of tokens from the head's input, without storing all logits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch.utils.checkpoint import checkpoint
 Head: TypeAlias = Callable[[Tensor], Tensor]
 
 TILE = {"cpu": 2**22, "cuda": 2**26}
-"""Logits held at a time: 16 MiB in float32 stay in a CPU's cache, 256 MiB keep a GPU busy."""
+"""Logits stored at a time: 16 MiB in float32 fit into a CPU's cache, 256 MiB keep a GPU busy."""
 
 
 def head_logprobs(
@@ -20,8 +20,8 @@ def head_logprobs(
 ) -> tuple[Tensor, Tensor]:
     """Return log softmax(head(features) / temperature) at the targets (n,), and the entropy (n,), in nats.
 
-    ``features`` (n, H), ``temperature`` (n,). The logits of a large head are computed a tile at a time, and
-    again in the backward pass.
+    ``features`` (n, H), ``temperature`` (n,). The logits of a large head are computed tile by tile, and
+    recomputed in the backward pass.
     """
     width = getattr(head, "out_features", features.shape[-1])
     size = max(TILE.get(features.device.type, 2**24) // width, 1)
@@ -45,7 +45,7 @@ def head_logprobs(
 def token_logprobs(
     head: Head, features: Tensor, targets: Tensor, temperature: Tensor, entropy_gradient: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """Return what ``head_logprobs`` does, from all logits at once."""
+    """Return the result of ``head_logprobs``, from all logits at once."""
     logits = wide_logits(head, features) / temperature[:, None]
     table = logits.log_softmax(dim=-1)
     entropy = entropy_of(table if entropy_gradient else table.detach())
@@ -55,7 +55,7 @@ def token_logprobs(
 def wide_logits(head: Head, features: Tensor) -> Tensor:
     """Return the head's output (n, V) in float32 or wider, never rounded to the type of its products.
 
-    At 150,000 words the rounding of a logit to bfloat16 moves a log-probability by .005 on average.
+    With 150,000 words, rounding a logit to bfloat16 changes a log-probability by .005 on average.
     """
     if not isinstance(head, nn.Linear) or head.bias is not None:
         logits = head(features)
@@ -72,7 +72,7 @@ def _product_type(features: Tensor, weight: Tensor) -> torch.dtype:
 
 
 def _widens(matrix: Tensor, product: torch.dtype) -> bool:
-    """Return whether products of 16 bits can be float32 without copies: on a GPU.
+    """Return whether 16-bit products can have float32 results without copies, as on a GPU.
 
     Torch 2.13 has no derivative for such a product (``out_dtype``), so autograd must never record one.
     """
@@ -80,22 +80,25 @@ def _widens(matrix: Tensor, product: torch.dtype) -> bool:
 
 
 def _operand(matrix: Tensor, product: torch.dtype) -> Tensor:
-    """Return a matrix in the type of products; on a CPU widened again, as its kernels keep their type."""
+    """Return a matrix rounded to the type of products.
+
+    On a CPU it is widened again, because its kernels keep the type.
+    """
     rounded = matrix.to(product)
     return rounded if product.itemsize >= 4 or _widens(matrix, product) else rounded.float()
 
 
 def _add_product(total: Tensor, a: Tensor, b: Tensor, *, beta: int = 1) -> Tensor:
-    """Return beta * total + a @ b, instead of the total."""
+    """Replace the total by beta * total + a @ b, and return it."""
     wide: dict[str, Any] = {"out_dtype": torch.float32} if a.element_size() < 4 else {}
     return torch.addmm(total, a, b, beta=beta, out=total, **wide)
 
 
 class _TiledHead(torch.autograd.Function):
-    """The logits of a tile at a time, computed again in the backward pass; softmax sums alone are kept.
+    """Computes logits tile by tile, and again in the backward pass. Only softmax sums are kept.
 
-    With p = softmax(z / t) the gradient of log p_i by z_j is ([i = j] - p_j) / t, and that of the entropy h
-    is -p_j (log p_j + h) / t.
+    With p = softmax(z / t), the gradient of log p_i with respect to z_j is ([i = j] - p_j) / t, and that of
+    the entropy h is -p_j (log p_j + h) / t.
     """
 
     @staticmethod
@@ -161,7 +164,7 @@ class _Tiles:
         self.places = [slice(start, start + size) for start in range(0, len(features), size)]
 
     def logits(self, at: slice) -> Tensor:
-        """Return the logits of some tokens, over their temperature, until the next call."""
+        """Return the logits of some tokens, divided by their temperature. The next call overwrites them."""
         read = self.read[at]
         return _add_product(self.buffer[: len(read)], read, self.weight.t(), beta=0).div_(
             self.temperature[at]
@@ -169,7 +172,7 @@ class _Tiles:
 
 
 def entropy_of(table: Tensor) -> Tensor:
-    """Return -sum p log p (n,) in nats from log-probabilities (n, V); where p is 0, 0 with gradient 0.
+    """Return -sum p log p (n,) in nats from log-probabilities (n, V). Terms with p = 0 are 0 with gradient 0.
 
     >>> round(entropy_of(torch.tensor([[0.5, 0.5, 0.0]]).log()).item(), 4)
     0.6931

@@ -1,4 +1,4 @@
-"""One learner step: rows in, new weights, metrics out."""
+"""One learner step: rows in, new weights and metrics out."""
 
 from __future__ import annotations
 
@@ -48,16 +48,16 @@ from learner.update.tally import Tally, WorstTokens, floats, sizes, tally_mismat
 class Learner:
     """A causal language model (transformers or peft) with its optimizer, schedule and reference.
 
-    The reference (``learner.update.reference``) is by default the model as it is now: build the learner
-    before a checkpoint's weights are loaded, or pass the ``reference`` of full weights. Only parameters that
-    require a gradient are trained. ``bad_steps`` counts the last steps in a row that could not move the
-    weights; who holds the loop ends it after too many. ``halfway``: whether a step has
-    begun its updates and not ended, so that an error left the weights between two steps. ``worst`` has those
-    tokens of the last step that are furthest from reference and sampler.
+    By default the reference (``learner.update.reference``) is the model at construction: build the learner
+    before loading a checkpoint's weights, or pass a ``reference`` with full weights. Only parameters that
+    require a gradient are trained. ``bad_steps`` counts the most recent consecutive steps that could not move
+    the weights; the training loop should stop after too many. ``halfway``: whether a step has begun its
+    updates and not ended, so that an error left the weights between two steps. ``worst`` has the tokens of
+    the last step that are furthest from the reference and the sampler.
 
-    With several ``ranks`` the model and its reference are cut (``learner.update.shards``). All ranks call the
-    same methods with the same rows, each learns from its share of them, and the update and the metrics are
-    those of all.
+    With several ``ranks``, the model and its reference are sharded (``learner.update.shards``). All ranks
+    call the same methods with the same rows. Each rank learns from its part of the rows; updates and metrics
+    are over all ranks.
     """
 
     def __init__(
@@ -73,14 +73,14 @@ class Learner:
         self.model, self.config, self.total_steps, self.ranks = model, config, total_steps, ranks
         self.steps, self.bad_steps, self.halfway = 0, 0, False
         self.worst = WorstTokens()
-        self._shares: bool | None = None if config.share_prefixes else False  # None until a star has shown it
+        self._shares: bool | None = None if config.share_prefixes else False  # None until a star was checked
         self.reference = Reference(model, reference) if config.needs_reference else None
         self.compute = compute_type(model, config.compute)
         self.parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
         check_dtypes(self.parameters)
         models = (model, self.reference.module if self.reference else None) if config.compile else ()
         self._compiled = CompiledLayers(*models)
-        if config.gradient_checkpointing is True:  # in training mode alone: sampling is as it was
+        if config.gradient_checkpointing is True:  # only in training mode, so sampling is unchanged
             checkpointing: Any = model
             checkpointing.gradient_checkpointing_enable(CHECKPOINTING)
         self.optimizer = adamw(self.parameters, config)
@@ -91,11 +91,11 @@ class Learner:
         self._loss_config = LossConfig(**{name: getattr(config, name) for name in names})
 
     def step(self, rows: Sequence[Row]) -> dict[str, float]:
-        """Update the weights ``epochs * minibatches`` times (fewer when rows are few); return the metrics.
+        """Update the weights ``epochs * minibatches`` times (fewer with few rows) and return the metrics.
 
-        ``mismatch_*`` compare trainer and sampler before the first update; ``kl_*`` are towards the
-        reference. An update whose gradient is not finite is left out and counted in ``skipped_updates``;
-        a step with no other is bad.
+        ``mismatch_*`` compare trainer and sampler before the first update. ``kl_*`` are relative to the
+        reference. An update whose gradient is not finite is skipped and counted in ``skipped_updates``. A
+        step with only such updates is bad.
         """
         tally, self.worst = Tally(), WorstTokens()
         lr, refreshed = self._set_lr(), self._refreshed_reference()
@@ -111,7 +111,7 @@ class Learner:
                 outcomes = [
                     self._update(batch, tally) for _ in range(self.config.epochs) for batch in minibatches
                 ]
-            finally:  # an error leaves nothing that a later step would add to
+            finally:  # an error must not leave gradients that a later step would add to
                 self.model.eval()
                 self.optimizer.zero_grad(set_to_none=True)
         self._count_step(outcomes)
@@ -124,31 +124,34 @@ class Learner:
         return tally.result(self.ranks) | counts | ages | updates | scale | refreshed | checked
 
     def skip(self) -> dict[str, float]:
-        """Leave a step out whose rewards are of no use, count it as bad, and return the metrics."""
+        """Skip a step whose rewards are unusable, count it as bad, and return the metrics."""
         lr = self._set_lr()
         self._count_step([False])
         return {"lr": lr, "updates": 0.0, "skipped_updates": 0.0, "bad_steps": float(self.bad_steps)}
 
     def _count_step(self, outcomes: Sequence[bool]) -> None:
-        """Count a step by whether its updates were applied; one without any is neither good nor bad."""
+        """Count a step as bad if it has updates and none was applied.
+
+        A step without updates is neither good nor bad.
+        """
         self.steps, self.halfway = self.steps + 1, False
         self.bad_steps = 0 if any(outcomes) else self.bad_steps + bool(outcomes)
 
     @torch.no_grad()
     def logprobs(self, rows: Sequence[Row]) -> Tensor:
-        """Return the log-probabilities (B, T) of rows' actions by the weights as they are, 0 elsewhere."""
+        """Return the log-probabilities (B, T) of the rows' actions under the current weights; 0 elsewhere."""
         batch = collate(rows, device=self.parameters[0].device)
         with reading(self.model, share=False, compute=self.compute):
             return self._logprobs(self.model, batch)[0].cpu()
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what a resumed run needs in addition to the weights."""
+        """Return the state that a resumed run needs in addition to the weights."""
         state = {"optimizer": self.optimizer.state_dict(), "steps": self.steps, "bad_steps": self.bad_steps}
         state["scaler"] = self.scaler.state_dict()
         return state if self.reference is None else state | {"reference": self.reference.state_dict()}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take up a state from ``state_dict``, with this configuration's settings and not those saved."""
+        """Load a state from ``state_dict``, but keep this configuration's optimizer settings."""
         saved, own = state_dict["optimizer"], settings_of(self.parameters, self.config)
         groups = [group | own for group in saved["param_groups"]]
         self.optimizer.load_state_dict(saved | {"param_groups": groups})
@@ -160,7 +163,7 @@ class Learner:
         self.steps = int(state_dict["steps"])
 
     def _refreshed_reference(self) -> dict[str, float]:
-        """Refresh the reference where that is due; return the step that its weights are of, if it ever is."""
+        """Refresh the reference if it is due, and return the step of its weights if refreshes are on."""
         every = self.config.reference_every
         if self.reference is None or not every:
             return {}
@@ -178,9 +181,10 @@ class Learner:
         return lr
 
     def _minibatches(self, rows: Sequence[Row], share: bool) -> list[Minibatch]:
-        """Return the rows, shuffled by the seed and the step's number, as minibatches.
+        """Return the rows as minibatches, shuffled by the seed and the step's number.
 
-        Where sharing is asked for, a star is whole in one minibatch, whether it is shared or not.
+        With ``share_prefixes``, a star is never split between minibatches, whether its prefixes are shared or
+        not.
         """
         order = list(rows)
         Random(derive_seed(self.config.seed, "minibatches", self.steps)).shuffle(order)
@@ -189,7 +193,7 @@ class Learner:
         return [self._minibatch(part, share) for part in parts if part]
 
     def _minibatch(self, units: Sequence[list[Row]], share: bool) -> Minibatch:
-        """Return this rank's share of rows; it makes as many passes as the rank that has most."""
+        """Return this rank's part of the rows, with empty passes so that all ranks make the same number."""
         places = deal([unit_tokens(unit, share) for unit in units], self.ranks.count)[self.ranks.index]
         own = list(chain(*(units[place] for place in places)))
         batches = self._micro_batches(own, share)
@@ -208,7 +212,7 @@ class Learner:
         return action_logprobs(model, batch, entropy_gradient=entropy_gradient, compute=self.compute)
 
     def _check_sharing(self, rows: Sequence[Row]) -> dict[str, float]:
-        """Find out with the first star whether what rows share may be read once; return what was measured."""
+        """Check with the first star whether shared prefixes may be read once, and return the measurements."""
         star = max(stars(rows), key=len, default=[]) if self._shares is None else []
         if len(star) < 2:
             return {}
@@ -224,9 +228,10 @@ class Learner:
 
     @torch.no_grad()
     def _before_updates(self, minibatches: Sequence[Minibatch], tally: Tally) -> None:
-        """Fill in reference and old log-probabilities while the weights are still those that sampled.
+        """Fill in reference and old log-probabilities before the weights change.
 
-        The first minibatch needs no pass of its own: its first forward pass comes before any update.
+        The first minibatch needs no extra pass for old log-probabilities: its first forward pass comes before
+        any update.
         """
         self.model.eval()
         if self.reference is not None:
@@ -246,7 +251,7 @@ class Learner:
         self.worst.look_at_sampler(batch, logprobs, "sampler_before")
 
     def _update(self, minibatch: Minibatch, tally: Tally) -> bool:
-        """Apply the gradient of all micro-batches; return False when it was not finite and was left out."""
+        """Apply the gradient of all micro-batches. Return False if it was not finite and was skipped."""
         config = replace(self._loss_config, totals=minibatch.totals)
         losses = [self._backward(batch, config, tally) for batch in minibatch.batches]
         self.scaler.unscale_(self.optimizer)
@@ -287,7 +292,7 @@ class Learner:
         return loss.detach()
 
     def _corrected(self, inputs: LossInputs) -> tuple[LossInputs, dict[str, Tensor]]:
-        """Return the inputs with the advantages that count: minus the KL, times the importance weights."""
+        """Return the inputs with the final advantages: minus the KL, times the importance weights."""
         metrics: dict[str, Tensor] = {}
         if self.config.kl_in == "reward":
             inputs = replace(inputs, advantages=kl_as_reward(inputs, self._loss_config))
@@ -305,9 +310,9 @@ def totals_of(rows: Sequence[Row]) -> Totals:
 
 
 def lr_factor(step: int, *, warmup: int, schedule: str, total: int | None) -> float:
-    """Return the share of the peak learning rate at a step (from 0), in [0, 1].
+    """Return the fraction of the peak learning rate at a step (from 0), in [0, 1].
 
-    Warm-up rises to 1 at step ``warmup - 1``; linear and cosine then fall to 0 at step ``total``.
+    Warm-up rises to 1 at step ``warmup - 1``. Linear and cosine then fall to 0 at step ``total``.
 
     >>> [lr_factor(s, warmup=2, schedule="linear", total=6) for s in range(7)]
     [0.5, 1.0, 1.0, 0.75, 0.5, 0.25, 0.0]
@@ -321,7 +326,7 @@ def lr_factor(step: int, *, warmup: int, schedule: str, total: int | None) -> fl
 
 
 def check_dtypes(parameters: Sequence[nn.Parameter]) -> None:
-    """Refuse or warn of trained weights whose own rounding swallows the updates."""
+    """Refuse or warn about trained weights whose data type rounds small updates away."""
     dtypes = {parameter.dtype for parameter in parameters}
     cure = "set model.dtype to float32, or train an adapter (model.lora_rank)"
     if torch.float16 in dtypes:

@@ -1,4 +1,4 @@
-"""AdamW as the learner uses it, and how far it moved the weights."""
+"""The learner's AdamW optimizer, and the size of its last update."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from learner.update.config import LearnerConfig
 from learner.update.ranks import ALONE, Ranks, own_part
 
 PIECE = 2**24
-"""Numbers of a parameter that are looked at together, so that the look needs no copy of a large one."""
+"""The number of elements of a parameter processed at a time, to avoid copies of large parameters."""
 
 
 def adamw(parameters: Sequence[nn.Parameter], config: LearnerConfig) -> torch.optim.AdamW:
-    """Return the optimizer: one kernel on a GPU, and never torch's foreach, which copies all weights once."""
+    """Return the optimizer, fused on a GPU. It never uses torch's foreach, which copies all weights once."""
     return torch.optim.AdamW(parameters, lr=config.lr, **settings_of(parameters, config))
 
 
 def settings_of(parameters: Sequence[nn.Parameter], config: LearnerConfig) -> dict[str, Any]:
-    """Return what the configuration and the device decide, and no state that was saved."""
+    """Return the settings that depend on the configuration and the device, not on a saved state."""
     how = {"weight_decay": 0.0, "fused": parameters[0].is_cuda, "foreach": False}
     return {"betas": config.betas, "eps": adam_eps(parameters, config), **how}
 
 
 def adam_eps(parameters: Sequence[nn.Parameter], config: LearnerConfig) -> float:
-    """Return AdamW's epsilon; that of float32 weights is for gradients of any size after a warm-up."""
+    """Return AdamW's epsilon. The default is smaller for float32 weights with warm-up."""
     if config.adam_eps is not None:
         return config.adam_eps
     wide = all(parameter.element_size() >= 4 for parameter in parameters)
@@ -36,9 +36,9 @@ def adam_eps(parameters: Sequence[nn.Parameter], config: LearnerConfig) -> float
 
 @torch.no_grad()
 def update_per_lr(optimizer: torch.optim.AdamW, ranks: Ranks = ALONE) -> Tensor:
-    """Return the root mean square of the last update's change over all trained numbers, divided by lr.
+    """Return the root mean square of the last update over all trained numbers, divided by lr.
 
-    m / (sqrt(v) + eps), both moments corrected for their start at 0; weight decay is not counted.
+    The update is m / (sqrt(v) + eps), with both moments bias-corrected and without weight decay.
     """
     norms: list[Tensor] = []
     numbers = 0
@@ -48,13 +48,13 @@ def update_per_lr(optimizer: torch.optim.AdamW, ranks: Ranks = ALONE) -> Tensor:
             if state := optimizer.state.get(parameter):
                 norms += _norms(state, group["betas"], group["eps"])
     norm = torch.stack(norms).norm() if norms else torch.zeros(())
-    if ranks.count > 1:  # that of what all ranks hold, from that of each one's part
+    if ranks.count > 1:  # the norm over all ranks, from the norm of each rank's part
         norm = torch.tensor(ranks.gathered(float(norm)), device=norm.device).norm()
     return norm / numbers**0.5
 
 
 def _norms(state: dict[str, Any], betas: tuple[float, float], eps: float) -> list[Tensor]:
-    """Return the norm of each piece of a parameter's change."""
+    """Return the norm of each piece of a parameter's update."""
     first, second = (1 - beta ** state["step"] for beta in betas)
     moments = (own_part(state[name]).flatten().split(PIECE) for name in ("exp_avg", "exp_avg_sq"))
     return [(m / first / ((v / second).sqrt_() + eps)).norm() for m, v in zip(*moments, strict=True)]

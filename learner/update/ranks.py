@@ -1,4 +1,4 @@
-"""The processes that learn together, "ranks" as torch numbers them, and what each gets of the work."""
+"""The processes that learn together, "ranks" in torch's terms, and their parts of the work."""
 
 from __future__ import annotations
 
@@ -15,23 +15,26 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Ranks:
-    """How many processes learn together, and which of them this is; one alone needs no process group."""
+    """The number of processes that learn together, and the index of this one.
+
+    One alone needs no process group.
+    """
 
     index: int = 0
     count: int = 1
 
     @classmethod
     def launched(cls) -> Ranks:
-        """Return what torchrun set for this process; without torchrun it is alone.
+        """Return the ranks that torchrun set for this process; without torchrun it is alone.
 
-        Others set RANK and WORLD_SIZE too, for programs of their own.
+        RANK and WORLD_SIZE are not enough, because other launchers set them too.
         """
         if "TORCHELASTIC_RUN_ID" not in os.environ:
             return cls()
         return cls(int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1")))
 
     def gathered(self, value: T) -> list[T]:
-        """Return the value of every rank, in their order; all of them call this together."""
+        """Return the values of all ranks, in order. All ranks must call this together."""
         if self.count == 1:
             return [value]
         import torch.distributed as dist
@@ -45,24 +48,26 @@ ALONE = Ranks()
 
 
 def trained(model: Any) -> dict[str, Any]:
-    """Return the parameters of a model that are trained, by name."""
+    """Return the trained parameters of a model, by name."""
     return {name: value for name, value in model.named_parameters() if value.requires_grad}
 
 
 def own_part(tensor: Tensor) -> Tensor:
-    """Return what this rank holds of a tensor: its share of one that is cut (``learner.update.shards``)."""
+    """Return this rank's part of a tensor: its shard, or all of a tensor that is not sharded."""
     cut: Any = tensor
     return cut.to_local() if hasattr(cut, "to_local") else tensor
 
 
 def whole(tensor: Tensor) -> Tensor:
-    """Return a tensor with the shares of all ranks, which call this together."""
+    """Return the whole tensor from the shards of all ranks. All ranks must call this together."""
     cut: Any = tensor
     return cut.full_tensor() if hasattr(cut, "full_tensor") else tensor
 
 
 def deal(sizes: Sequence[int], count: int) -> list[list[int]]:
-    """Return the places that each of ``count`` ranks gets: the largest first, each to the one with least.
+    """Return the indices of the items for each of ``count`` ranks.
+
+    Items are distributed largest first, each to the rank with the smallest total.
 
     >>> deal([5, 9, 4, 1], 2)
     [[1, 3], [0, 2]]

@@ -1,4 +1,4 @@
-"""The model that updates are held near: as it was before training, or at the last refresh."""
+"""The reference model of the KL: the model before training, or at the last refresh."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from learner.update.ranks import trained, whole
 
 
 class Reference:
-    """What the KL is towards, whose weights are those after ``step`` steps.
+    """The reference of the KL, with the weights after ``step`` steps.
 
-    Of full weights it is a frozen copy, ``module``: the one given, or one made here. Of an adapter it is the
-    model itself, ``module`` None: with its adapter off, or where training began with an adapter that had
-    learnt already with the weights of that one; from the first refresh on with those of that step.
+    For full weights, ``module`` is a frozen copy, given or made here. For an adapter, ``module`` is None and
+    the reference is the model itself: with the adapter off, or, if training began with an adapter that was
+    already trained, with that adapter's initial weights. After a refresh it has the weights of that step.
     """
 
     def __init__(self, model: nn.Module, module: nn.Module | None = None) -> None:
@@ -32,20 +32,20 @@ class Reference:
 
     @torch.no_grad()
     def begin(self) -> None:
-        """Take up the weights of an adapter that has learnt already, as those that training begins with."""
+        """If the adapter was already trained, keep its current weights as the reference."""
         own = trained(self._model)
         if self.module is None and any("lora_B" in name and whole(own[name]).any() for name in own):
             self._take(own)
 
     @torch.no_grad()
     def refresh(self, step: int) -> None:
-        """Take up the model's present weights, those after ``step`` steps."""
+        """Take the model's current weights, after ``step`` steps, as the reference."""
         self._take(trained(self._model))
         self.step = step
 
     @contextmanager
     def model(self) -> Iterator[nn.Module]:
-        """Give the model with the reference's weights, for passes without gradients."""
+        """Yield the model with the reference's weights, for passes without gradients."""
         adapter: Any = self._model
         if self.module is not None:
             yield self.module
@@ -61,12 +61,15 @@ class Reference:
                 _copy(present, trained(adapter))
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what a resumed run needs: nothing but the step where training's first weights are meant."""
+        """Return the state that a resumed run needs.
+
+        Before a refresh it is only the step, without weights.
+        """
         weights = self._weights if self.module is None else _of(self.module, trained(self._model))
         return {"step": self.step, "weights": dict(weights) if self.step else {}}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take up a state from ``state_dict``."""
+        """Load a state from ``state_dict``."""
         self.step = int(state_dict["step"])
         if self.step:
             self._take(state_dict["weights"])
@@ -82,7 +85,6 @@ class Reference:
 
 
 def _of(module: nn.Module, names: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return a module's parameters of these names."""
     return {name: value for name, value in module.named_parameters() if name in names}
 
 

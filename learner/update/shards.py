@@ -1,7 +1,7 @@
-"""A model whose tensors are cut over the ranks [FSDP2: ``torch.distributed.fsdp.fully_shard``].
+"""A model whose tensors are sharded over the ranks [FSDP2: ``torch.distributed.fsdp.fully_shard``].
 
-Each rank holds a share of every tensor, and has a layer whole for as long as it computes with it. Names are
-those of the model that was cut.
+Each rank holds a part of every tensor, and gathers a whole layer only while it computes with it. Parameter
+names do not change.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from learner.update.ranks import whole
 
 
 def shard(model: nn.Module, mesh: DeviceMesh, compute: torch.dtype | None) -> None:
-    """Cut a model in place, layer by layer, so that no device ever holds it whole.
+    """Shard a model in place, layer by layer, so that no device ever holds all of it.
 
-    The layers' weights travel in the type of products, and their gradients are added up in float32; what is
-    outside of the layers (embeddings, last norm, head) keeps its type. Gradients are sums over the ranks.
+    The layers' weights are sent in the type of products, and their gradients are added in float32. Weights
+    outside the layers (embeddings, last norm, head) keep their type. Gradients are sums over the ranks.
     """
     travels = MixedPrecisionPolicy(
         param_dtype=compute, reduce_dtype=compute and torch.float32, cast_forward_inputs=False
@@ -44,9 +44,9 @@ def shard(model: nn.Module, mesh: DeviceMesh, compute: torch.dtype | None) -> No
 
 
 def gathered(tree: Any) -> Any:
-    """Return nested containers with all tensors whole, on the CPU of the first rank; elsewhere as they are.
+    """Return nested containers with whole tensors on the CPU of the first rank, and unchanged on other ranks.
 
-    One tensor at a time: no device holds two.
+    Tensors are gathered one at a time, so no device holds two.
     """
     first = dist.get_rank() == 0
 
@@ -58,14 +58,16 @@ def gathered(tree: Any) -> Any:
 
 
 def outline(tree: Any) -> Any:
-    """Return nested containers with tensors that have a shape and a type, and no data: what ``cut`` fills."""
+    """Return nested containers with tensors that have shape and type but no data, as input for ``cut``."""
     return tree_map_only(Tensor, lambda tensor: tensor.to("meta") if tensor.dim() else tensor, tree)
 
 
 def cut(tree: Any, mesh: DeviceMesh) -> Any:
-    """Return nested containers with the tensors of the first rank cut over all; the others give an outline.
+    """Return nested containers with the first rank's tensors sharded over all ranks.
 
-    A tensor without dimensions is no weight, and is whole on every rank.
+    Other ranks pass an outline.
+
+    A tensor without dimensions is not a weight, and stays whole on every rank.
     """
 
     def share(tensor: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""A step's metrics over its micro-batches: running means and maxima, and the tokens that are furthest off."""
+"""A step's metrics over its micro-batches: means, maxima, and the tokens with the largest differences."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from learner.update.batches import MicroBatch
 from learner.update.ranks import ALONE, Ranks
 
 POSITIONS = (0, 512, 2048, 8192)
-"""The positions in a row at which the parts begin whose mismatch is logged."""
+"""The start positions, within a row, of the parts whose mismatch is logged separately."""
 
 
 class Tally:
-    """Means weighted by tokens; names that end in ``_max`` keep the largest value instead.
+    """Token-weighted means; metrics whose names end in ``_max`` keep the largest value instead.
 
-    Tensors stay where they are until ``result`` brings them over all at once: a GPU is not waited for.
+    Tensors stay on their device until ``result`` transfers them all at once, so there is no wait for a GPU.
     """
 
     def __init__(self) -> None:
         self._added: list[tuple[str, Tensor | float, Tensor | float]] = []
 
     def add(self, values: Mapping[str, Tensor | float], weight: Tensor | float = 1.0) -> None:
-        """Take in values that stand for ``weight`` tokens; those of no tokens say nothing."""
+        """Add values that stand for ``weight`` tokens. Values with weight 0 are ignored."""
         self._added += [
             (name, value.detach() if isinstance(value, Tensor) else value, weight)
             for name, value in values.items()
         ]
 
     def result(self, ranks: Ranks = ALONE) -> dict[str, float]:
-        """Return every metric by name, of what all ranks have taken in.
+        """Return every metric by name, over the values of all ranks.
 
         >>> tally = Tally()
         >>> tally.add({"kl": 1.0, "kl_max": 1.0}, weight=3)
@@ -62,7 +62,7 @@ class Tally:
 
 
 def floats(values: Sequence[Tensor | float]) -> list[float]:
-    """Return values as Python's numbers; those of tensors, of one element each, in one transfer.
+    """Return values as Python numbers. All tensors, of one element each, are moved in one transfer.
 
     >>> floats([torch.tensor(0.5), 2.0, torch.tensor([4])])
     [0.5, 2.0, 4.0]
@@ -74,9 +74,10 @@ def floats(values: Sequence[Tensor | float]) -> list[float]:
 
 
 def tally_mismatch(batch: MicroBatch, logprobs: Tensor, tally: Tally) -> None:
-    """Count how far the trainer is from the sampler: |lp - sampled lp|, and k3 of KL(sampler, trainer).
+    """Record the mismatch between trainer and sampler: |lp - sampled lp|, and k3 of KL(sampler, trainer).
 
-    By position too: rotary frequencies that differ show more and more along a row, rounding everywhere.
+    The mismatch is also recorded by position: different rotary frequencies cause a growing mismatch along a
+    row, while rounding affects all positions.
     """
     difference = logprobs - batch.sampling_logprobs
     apart, tokens = difference.abs(), len(batch.predictors)
@@ -89,7 +90,7 @@ def tally_mismatch(batch: MicroBatch, logprobs: Tensor, tally: Tally) -> None:
 
 
 def sizes(rows: Sequence[Row], read: int) -> dict[str, float]:
-    """Return how much a step learnt from, in rows and tokens; ``read``: the tokens that the model read."""
+    """Return the number of rows and tokens in a step. ``read``: the number of tokens that the model read."""
     return {
         "rows": float(len(rows)),
         "action_tokens": float(sum(int(row.action_mask.sum()) for row in rows)),
@@ -99,16 +100,16 @@ def sizes(rows: Sequence[Row], read: int) -> dict[str, float]:
 
 
 MOST, BEFORE = 5, 12
-"""Tokens of a step that are named, and tokens before each that are kept with it."""
+"""The number of worst tokens reported per step, and the number of tokens kept before each."""
 
 Against: TypeAlias = Literal["reference", "sampler", "sampler_before"]
 
 
 @dataclass(frozen=True, slots=True)
 class FarToken:
-    """A sampled token, its log-probability by the trainer and by the other, in nats.
+    """A sampled token and its log-probabilities, in nats, under the trainer and another model.
 
-    ``debate`` is the index of its debate in the step; ``before``: the ids of up to 12 tokens before it.
+    ``debate`` is the index of the debate in the step. ``before``: the ids of up to 12 tokens before it.
     """
 
     debate: int
@@ -120,30 +121,33 @@ class FarToken:
 
 
 _Top: TypeAlias = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Sequence[tuple[int, TurnId]]]
-"""The worst tokens of a micro-batch: scores, rows, places, ids (n, BEFORE + 1) that end with the token,
-log-probabilities by the trainer and by the other, (n,) each, and debate and turn of each row."""
+"""The worst tokens of a micro-batch.
+
+Scores, rows, positions, ids (n, BEFORE + 1) that end with the token, log-probabilities under the trainer and
+under the other model, (n,) each, and the debate and turn of each row.
+"""
 
 
 class WorstTokens:
-    """Collects them over the micro-batches of a step, on their device: a GPU is not waited for until ``of``.
+    """Collects the worst tokens over a step's micro-batches. Only ``of`` waits for a GPU.
 
-    Against the reference the score is k3, whose largest value is ``kl_max``; against the sampler it is
-    |trainer - sampler|, at every update, and for "sampler_before" before the first of the step alone, where
-    its largest value is ``mismatch_max``: what updates change is no mismatch.
+    Against the reference the score is k3, whose largest value is ``kl_max``. Against the sampler it is
+    |trainer - sampler|, at every update. For "sampler_before" it is the same before the first update of the
+    step, with the largest value ``mismatch_max``: changes by updates are not mismatch.
     """
 
     def __init__(self) -> None:
         self._kept: dict[Against, list[_Top]] = {"reference": [], "sampler": [], "sampler_before": []}
 
     def look(self, batch: MicroBatch, logprobs: Tensor) -> None:
-        """Take in a micro-batch at an update; ``logprobs`` (B, T) are the trainer's."""
+        """Add a micro-batch at an update. ``logprobs`` (B, T) are the trainer's."""
         if batch.ref is not None:
             apart = logprobs - batch.ref
             self._keep("reference", (-apart).expm1() + apart, batch, logprobs, batch.ref)
         self.look_at_sampler(batch, logprobs, "sampler")
 
     def look_at_sampler(self, batch: MicroBatch, logprobs: Tensor, against: Against) -> None:
-        """Take in a micro-batch, before the first update for "sampler_before"."""
+        """Add a micro-batch against the sampler. For "sampler_before", call this before the first update."""
         sampled = batch.sampling_logprobs
         self._keep(against, (logprobs - sampled).abs(), batch, logprobs, sampled)
 
@@ -160,8 +164,8 @@ class WorstTokens:
         self._kept[against].append((top.values, rows, at, ids, own, others, batch.turns))
 
     def of(self, against: Against) -> list[FarToken]:
-        """Return the worst tokens of the step so far, the worst first; of several ranks those of this one."""
-        found: dict[tuple[int, TurnId, int], FarToken] = {}  # an epoch further on it may be there again
+        """Return this rank's worst tokens of the step so far, worst first."""
+        found: dict[tuple[int, TurnId, int], FarToken] = {}  # later epochs may find the same token again
         scored = [one for top in self._kept[against] for one in _named(top)]
         for _, at, token in sorted(scored, key=lambda one: -one[0]):
             found.setdefault((token.debate, token.turn, at), token)
@@ -169,12 +173,15 @@ class WorstTokens:
 
 
 def _named(top: _Top) -> list[tuple[float, int, FarToken]]:
-    """Return score, place and token, of a micro-batch; a score that is not a number is worse than any."""
+    """Return score, position and token for each worst token of a micro-batch.
+
+    A nan score counts as the worst.
+    """
     *columns, turns = top
     scores, rows, places, ids, own, other = (column.tolist() for column in columns)
     named: list[tuple[float, int, FarToken]] = []
     for index, score in enumerate(scores):
-        if score == -torch.inf:  # fewer tokens than are named
+        if score == -torch.inf:  # the micro-batch has fewer than MOST tokens
             continue
         debate, turn = turns[rows[index]]
         before = tuple(ids[index][max(0, BEFORE - places[index]) : -1])

@@ -1,9 +1,10 @@
-"""Attention in a packed tree of rows, exact: each token sees the row that it stands in and nothing else.
+"""Exact attention in a packed tree of rows: each token sees only its own row.
 
-One call of a flash kernel lets every segment see itself, causally; one call for each level lets what goes on
-from the segments of that level see them whole. Each part comes with the logarithm of its softmax sum, and the
-parts are weighed by them into the softmax over all. The backward pass of each part is the kernel's own, given
-the output and the sum of the whole [as in ring attention, Liu et al. 2023, arXiv 2310.01889].
+One call of a flash kernel handles causal attention within all segments. One more call per level lets the
+tokens that continue the segments of that level see all of them. Each call returns the logarithm of its
+softmax sum; with these weights the parts are merged into the softmax over all. The backward pass of each part
+uses the kernel's own, given the output and the softmax sum of the whole [as in ring attention, Liu et al.
+2023, arXiv 2310.01889].
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ import torch
 from torch import Tensor
 
 NAME = "debate_tree"
-"""What the attention is called in transformers."""
+"""The name of this attention in transformers."""
 At: TypeAlias = slice | Tensor
-"""Places of the packed sequence."""
+"""Positions in the packed sequence."""
 
 
 States: TypeAlias = tuple[Tensor, Tensor, Tensor, Tensor, Tensor]
@@ -30,9 +31,11 @@ States: TypeAlias = tuple[Tensor, Tensor, Tensor, Tensor, Tensor]
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Tokens ``start`` to ``end`` of a packed sequence; those up to ``stop`` go on from it and see it whole.
+    """Tokens ``start`` to ``end`` of a packed sequence.
 
-    ``level`` counts the segments before it on the way from the root.
+    The tokens from ``end`` to ``stop`` continue it and see all of it.
+
+    ``level``: the number of segments before it on the path from the root.
     """
 
     start: int
@@ -43,7 +46,10 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """n runs of places: ``at`` all of them, ``sizes`` their lengths, ``ends`` (n + 1,) int32 their sums."""
+    """n runs of positions.
+
+    ``at``: all positions. ``sizes``: the lengths of the runs. ``ends`` (n + 1,) int32: their cumulative sums.
+    """
 
     at: At
     sizes: tuple[int, ...]
@@ -51,13 +57,13 @@ class Runs:
 
     @property
     def longest(self) -> int:
-        """Places of the longest run."""
+        """The length of the longest run."""
         return max(self.sizes)
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One kernel call: each run of queries reads its run of keys, and no other."""
+    """One kernel call: each run of queries attends only to its run of keys."""
 
     queries: Runs
     keys: Runs
@@ -65,9 +71,9 @@ class Call:
 
 
 class Calls(list[Call]):
-    """The kernel calls of a packed sequence. ``number`` () stands for them in a compiled graph, on the CPU.
+    """The kernel calls of a packed sequence. In a compiled graph, ``number`` () on the CPU stands for them.
 
-    A graph that saw the calls themselves would be compiled anew for each packed sequence.
+    A graph that used the calls themselves would be recompiled for each packed sequence.
     """
 
     def __init__(self, calls: Sequence[Call]) -> None:
@@ -82,7 +88,7 @@ _NUMBERED: WeakValueDictionary[int, Calls] = WeakValueDictionary()
 
 
 def calls_of(segments: Sequence[Segment], device: torch.device) -> Calls:
-    """Return the kernel calls of a packed sequence: of every segment on itself, and of each level."""
+    """Return the kernel calls of a packed sequence: one within all segments, and one for each level."""
     own = _runs([(segment.start, segment.end) for segment in segments], device)
     calls = [Call(own, own, causal=True)]
     for level in range(max(segment.level for segment in segments)):
@@ -94,7 +100,7 @@ def calls_of(segments: Sequence[Segment], device: torch.device) -> Calls:
 
 
 def _runs(runs: Sequence[tuple[int, int]], device: torch.device) -> Runs:
-    """Return runs of places from their starts and ends; ``at`` is a slice where they follow each other."""
+    """Return runs of positions from their starts and ends. ``at`` is a slice if the runs are contiguous."""
     sizes = tuple(end - start for start, end in runs)
     at: At = slice(runs[0][0], runs[-1][1])
     if any(a[1] != b[0] for a, b in pairwise(runs)):
@@ -104,7 +110,7 @@ def _runs(runs: Sequence[tuple[int, int]], device: torch.device) -> Runs:
 
 @contextmanager
 def attending_in_trees(model: Any) -> Iterator[None]:
-    """Let a transformers model attend by ``tree_attention``; forward and backward passes belong inside."""
+    """Make a transformers model use ``tree_attention``. Run forward and backward passes inside."""
     from transformers import AttentionInterface
 
     AttentionInterface.register(NAME, tree_attention)
@@ -128,9 +134,10 @@ def tree_attention(
     scaling: float | None = None,
     **kwargs: Any,
 ) -> tuple[Tensor, None]:
-    """Return (1, U, H, D) of queries (1, H, U, D); keys and values have as many heads or a divisor of it.
+    """Return the attention output (1, U, H, D) for queries (1, H, U, D).
 
-    ``tree_number``: that of the calls, which a layer that is compiled reads in their place.
+    The number of heads of keys and values is H or a divisor of H. ``tree_number``: the number of the calls,
+    used instead of ``tree`` in a compiled layer.
     """
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
     if torch.is_autocast_enabled(query.device.type):
@@ -192,7 +199,7 @@ def _gradients(grad: Tensor, states: States, scale: float, calls: Sequence[Call]
     schema="(Tensor query, Tensor key, Tensor value, float scale, Tensor number) -> (Tensor, Tensor)",
 )
 def _opaque(query: Tensor, key: Tensor, value: Tensor, scale: float, number: Tensor) -> tuple[Tensor, Tensor]:
-    """Do ``_attended`` as one operation, into which a compiler does not look."""
+    """Run ``_attended`` as one operation that is opaque to a compiler."""
     out, total = _attended(query, key, value, scale, _NUMBERED[int(number)])
     return out.contiguous(), total.contiguous()
 
@@ -242,7 +249,7 @@ _opaque.register_autograd(_backward_of_opaque, setup_context=_save)
 
 
 def _merge(out: Tensor, total: Tensor, part: Tensor, part_total: Tensor, places: At) -> None:
-    """Take a part into the output (1, H, U, D) and the log sums (1, H, U), at the places of its queries."""
+    """Merge a part into the output (1, H, U, D) and log sums (1, H, U), at the positions of its queries."""
     before = total[:, :, places]
     after = torch.logaddexp(before, part_total)
     kept = out[:, :, places] * (before - after).exp().unsqueeze(-1)
@@ -264,7 +271,7 @@ def _forward(query: Tensor, key: Tensor, value: Tensor, call: Call, scale: float
 
 
 def _backward(grad: Tensor, states: States, call: Call, scale: float) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the gradients of one call's queries, keys and values, from output and sums over all calls."""
+    """Return the gradients of one call's queries, keys and values, given output and sums over all calls."""
     query, key, value, out, total = states
     if query.is_cuda:
         return _cuda_backward(grad, states, call, scale)
@@ -290,7 +297,7 @@ def _cuda_forward(
 
 def _cuda_backward(grad: Tensor, states: States, call: Call, scale: float) -> tuple[Tensor, Tensor, Tensor]:
     query, key, value, out, total = states
-    state = torch.zeros(2, dtype=torch.uint64, device=query.device)  # of dropout, which there is none of
+    state = torch.zeros(2, dtype=torch.uint64, device=query.device)  # dropout state, unused without dropout
     q, k, v = torch.ops.aten._flash_attention_backward(
         *map(_by_token, (grad, query, key, value, out)),
         total[0].contiguous(),
@@ -303,11 +310,11 @@ def _cuda_backward(grad: Tensor, states: States, call: Call, scale: float) -> tu
 
 
 def _lengths(call: Call) -> tuple[Any, ...]:
-    """Return the settings that both of a GPU's kernels get for a call, without dropout."""
+    """Return the arguments of a call for both GPU kernels, without dropout."""
     queries, keys = call.queries, call.keys
     return queries.ends, keys.ends, queries.longest, keys.longest, 0.0, call.causal
 
 
 def _by_token(states: Tensor) -> Tensor:
-    """Return (n, H, D) of (1, H, n, D)."""
+    """Return states of shape (1, H, n, D) as (n, H, D)."""
     return states[0].transpose(0, 1).contiguous()

@@ -1,1 +1,1 @@
-"""The filter language: one form for the command line, the terminal, a browser address and Python."""
+"""The filter language, the same on the command line, in the terminal, in a browser address and in Python."""

@@ -1,4 +1,4 @@
-"""From a filter's tree to SQL with parameters. What a value means is decided here, and refused here."""
+"""Compile a filter's tree to SQL with parameters. Values are interpreted, or refused, here."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ MOST_TERMS = 200
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A filter as SQL: ``where`` over the table debates, with its ``parameters``.
+    """A filter as SQL: ``where``, over the table debates, and its ``parameters``.
 
-    ``match``: what every debate's text must match, as FTS5 has it, None without; ``words``: every text that
-    is searched, to show where it stands.
+    ``match``: the FTS5 expression that every debate's text must match, or None. ``words``: all texts searched
+    for, to highlight them.
     """
 
     text: str
@@ -35,7 +35,7 @@ class Query:
 
 
 def compile_filter(text: str) -> Query:
-    """Return the query of a filter; FilterError points at the character that is wrong.
+    """Return the query of a filter. FilterError points at the invalid character.
 
     >>> compile_filter("winner:wrong malformed:>0").where
     'winner = 2 AND malformed > ?'
@@ -52,7 +52,7 @@ def compile_filter(text: str) -> Query:
 
 
 class _Compiler:
-    """Compiles the nodes of one filter, in the order of its parameters."""
+    """Compiles the nodes of one filter and collects its parameters in order."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -68,7 +68,7 @@ class _Compiler:
         return "?"
 
     def field_of(self, term: Term) -> Field:
-        """Return the field of a term; FilterError names the nearest if there is none."""
+        """Return the field of a term. FilterError suggests the nearest name if there is none."""
         name = term.field.lower()
         if name not in FIELDS:
             hint = did_you_mean(name, FIELDS, f"fields: {', '.join(FIELDS)}")
@@ -76,7 +76,7 @@ class _Compiler:
         return FIELDS[name]
 
     def sql(self, node: Node) -> str:
-        """Return the condition of a node. A missing value meets no condition but ``none``."""
+        """Return the SQL condition of a node. A missing value fulfils no condition except ``none``."""
         if isinstance(node, Not):
             return f"NOT coalesce({self.sql(node.part)}, 0)"
         if isinstance(node, Term):
@@ -129,7 +129,7 @@ class _Compiler:
         raise self._error(f"{fault}; {hint}" if hint else fault, value.start)
 
     def _name(self, value: Value) -> str:
-        """Return the comparison with a name; without quotes, * stands for any characters."""
+        """Return the comparison with a name. Without quotes, * stands for any characters."""
         plain = value.text.encode("utf-8", "replace").decode("utf-8")
         if value.quoted or "*" not in plain:
             return f"= {self._take(plain)}"
@@ -155,7 +155,7 @@ class _Compiler:
             return f"{field.sql} {op} {self._take(number)}"
         if op == "=":
             return f"({self._compared(field, '>=', number)} AND {self._compared(field, '<=', number)})"
-        upper = op in ("<", "<=")  # keys grow with steps: a step is a range of keys
+        upper = op in ("<", "<=")  # keys grow with steps, so a step is a range of keys
         step = ceil(number) if op in (">=", "<") else floor(number) + 1
         key = key_of(min(max(step, 0), 2**38), 0)
         return f"{field.sql} {'<' if upper else '>='} {self._take(key)}"
@@ -169,12 +169,12 @@ class _Compiler:
             number = int(value.text)
         except ValueError:
             number = float(value.text)
-        if not abs(number) <= BIGGEST:  # also where it is infinite
+        if not abs(number) <= BIGGEST:  # also if it is infinite
             raise self._error(f"{value.text} is too large", value.start)
         return number
 
     def phrase(self, term: Term) -> str:
-        """Return the words of a text term as FTS5 has them."""
+        """Return the words of a text term in FTS5 syntax."""
         value = self._only_value(self.field_of(term), term)
         words = value.text.encode("utf-8", "replace").decode("utf-8").replace("\0", " ")
         if not any(character.isalnum() for character in words):
@@ -184,7 +184,7 @@ class _Compiler:
         return '"' + words.replace('"', '""') + '"' + prefix
 
     def as_written(self, term: Term) -> str:
-        """Return the check that a text with more than words stands there as written; "" without need."""
+        """Return a check that the text occurs exactly as written, or "" if it consists only of words."""
         value = self._only_value(self.field_of(term), term)
         wanted = plain_words(value.text.removesuffix("*"))
         if wanted.replace(" ", "").isalnum():
@@ -194,7 +194,7 @@ class _Compiler:
 
 
 def plain_words(text: str) -> str:
-    r"""Return a text for comparing as written: blanks are one, capitals do not count.
+    r"""Return a text for comparison: runs of whitespace become one blank, and case is folded.
 
     >>> plain_words("So\n  \\Boxed{4}")
     'so \\boxed{4}'

@@ -1,4 +1,4 @@
-"""The fields of the filter language, from fields.toml."""
+"""The fields of the filter language, defined in fields.toml."""
 
 from __future__ import annotations
 
@@ -12,15 +12,18 @@ from envs.causes.rules import CAUSES
 from transcripts.index.facts import REALS
 
 Kind: TypeAlias = Literal["id", "number", "step", "word", "name", "words"]
-"""id: STEP.INDEX; number: compares, and ``none`` where ``absent``; word: one of a few; name: exact, with *;
-words: full text."""
+"""The kinds of values.
+
+id: STEP.INDEX. number: can be compared, and can be ``none`` if ``absent``. word: one of a few. name: exact,
+with *. words: full text.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field. ``sql``: the column that is compared; ``words`` maps each word to its condition.
+    """One field. ``sql``: the column that is compared. ``words`` maps each word to its condition.
 
-    The condition of a name comes into ``sql`` at ``{}``.
+    For a name, the condition replaces ``{}`` in ``sql``.
     """
 
     name: str
@@ -45,4 +48,4 @@ _TABLES["cause"]["words"] = {
     cause: f"accuracy < 1 AND caused(debates.key, debates.start, '{cause}')" for cause in CAUSES
 }
 FIELDS: dict[str, Field] = {name: _field(name, table) for name, table in _TABLES.items()}
-"""All fields by name, in the order of the page."""
+"""All fields by name, in the order of the docs page."""

@@ -1,4 +1,4 @@
-"""Reads a filter: terms joined by blanks, OR, parentheses, and ``-`` or NOT before what is not wanted.
+"""Parse a filter: terms joined by blanks, OR, parentheses, and ``-`` or NOT before a negated part.
 
 filter = all (OR all)*       all = part+ | words       part = (- | NOT) part | ( filter ) | term
 term   = field : [> >= < <= =] value | field : [value] .. [value]
@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 
 class FilterError(ValueError):
-    """A filter that cannot be read. ``position`` counts its characters from 0; the text points at it."""
+    """A filter cannot be parsed. ``position`` is a character index from 0, which the message points at."""
 
     def __init__(self, problem: str, text: str, position: int) -> None:
         super().__init__(problem)
@@ -24,7 +24,7 @@ class FilterError(ValueError):
         return f"filter, character {self.position}: {self.problem}\n{self.shown()}"
 
     def shown(self) -> str:
-        """Return the filter with a caret under the character, two lines; a long one is cut around it."""
+        """Return the filter and a caret under the character, in two lines. A long filter is cut around it."""
         start = max(0, self.position - 60)
         piece = self.text[start : self.position + 40]
         line = "".join(c if c.isprintable() else " " for c in piece)
@@ -33,7 +33,7 @@ class FilterError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """One value as written; ``quoted`` values have no wildcard. ``start``: where it begins."""
+    """One value as written. ``quoted`` values have no wildcard. ``start``: the index at which it begins."""
 
     text: str
     start: int
@@ -42,7 +42,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """``field:value``. ``op``: "=", "<", "<=", ">", ">=", or ".." with two ``values`` (None: open)."""
+    """``field:value``. ``op`` is "=", "<", "<=", ">", ">=", or ".." with two ``values`` (None: open)."""
 
     field: str
     op: str
@@ -52,21 +52,21 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """What its part is not."""
+    """Matches what its part does not match."""
 
     part: Node
 
 
 @dataclass(frozen=True, slots=True)
 class All:
-    """What all of its parts are; everything if there is none."""
+    """Matches what all of its parts match; everything without parts."""
 
     parts: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Any:
-    """What one of its parts is, or more of them."""
+    """Matches what at least one of its parts matches."""
 
     parts: tuple[Node, ...]
 
@@ -86,7 +86,7 @@ QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 
 
 def parse(text: str) -> Node:
-    """Return the tree of a filter; FilterError points at the character where it cannot be read.
+    """Return the tree of a filter. FilterError points at the character that cannot be parsed.
 
     >>> parse("Target 17").parts[0]
     Term(field='text', op='=', values=(Value(text='Target 17', start=0, quoted=True),), start=0)
@@ -103,7 +103,7 @@ def parse(text: str) -> Node:
 
 
 class _Reader:
-    """Reads from left to right; ``at`` is the next character."""
+    """Parses from left to right. ``at`` is the index of the next character."""
 
     def __init__(self, text: str) -> None:
         self.text, self.at = text, 0
@@ -120,7 +120,7 @@ class _Reader:
         return match[0]
 
     def alternatives(self, depth: int) -> Node:
-        """Read parts joined by OR, up to a closing parenthesis or the end."""
+        """Parse parts joined by OR, up to a closing parenthesis or the end."""
         parts = [self._all(depth)]
         while True:
             start = self.at
@@ -190,7 +190,7 @@ class _Reader:
         return Value(quoted[1:-1].replace('""', '"'), start, quoted=True)
 
     def _bare(self) -> str:
-        """Take characters up to a blank or a parenthesis that was not opened among them."""
+        """Take characters up to a blank or an unmatched closing parenthesis."""
         start, depth = self.at, 0
         while self.at < len(self.text) and not self.text[self.at].isspace():
             character = self.text[self.at]

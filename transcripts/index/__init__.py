@@ -1,1 +1,1 @@
-"""The index of a run: derived from its shards, for finding debates without reading them."""
+"""The index of a run, derived from its shards, for finding debates without reading the shards."""

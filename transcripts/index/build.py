@@ -1,4 +1,4 @@
-"""Brings an index and its full text up to date with the shards; an unchanged line is skipped."""
+"""Update an index and its full text from the shards. Unchanged lines are skipped."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from transcripts.index.facts import IndexEntry, ProblemFacts, facts_of
 from transcripts.record import check_record
 
 Tell = Callable[[int, int], None]
-"""Called with how much is done, and how much there is to do: shards, or bytes of text."""
+"""Called with progress: how much is done, and how much there is to do, in shards or bytes of text."""
 
 MOST_DAMAGED = 1000
-"""Lines of a shard that are no debates, and are noted; what has more of them is not read on."""
+"""The maximum number of invalid lines noted per shard. A shard with more is not read further."""
 COMMIT_S = 0.5
-"""Seconds after which additions are committed, for others to see."""
+"""Seconds between commits, which make additions visible to other processes."""
 PART = "\n\ue000\n"
-"""Between two messages: a private character, which is a word of its own, so no phrase spans them."""
+"""Separates two messages. This private character is a separate word, so no phrase spans two messages."""
 
 
 UNREAD = "NOT EXISTS (SELECT 1 FROM text.documents d WHERE d.key = debates.key AND d.line = debates.line)"
-"""The condition of the debates that the full text lacks, over the index with the full text attached."""
+"""The SQL condition for debates missing from the full text, over the index with the full text attached."""
 
 
 def tell_nobody(done: int, total: int) -> None:
@@ -40,7 +40,7 @@ def tell_nobody(done: int, total: int) -> None:
 
 
 def stale_shards(connection: sqlite3.Connection, folder: Path) -> tuple[dict[int, Path], set[int]]:
-    """Return the shards whose files are not as the index knows them, and the steps that are gone."""
+    """Return the shards whose files have changed since they were indexed, and the steps that are gone."""
     known = {step: tuple(state) for step, *state in connection.execute("SELECT * FROM shards")}
     shards = {cast(int, shard_step(path)): path for path in shard_paths(folder)}
     stale = {step: path for step, path in shards.items() if _state(path) != known.get(step, ())}
@@ -50,15 +50,15 @@ def stale_shards(connection: sqlite3.Connection, folder: Path) -> tuple[dict[int
 def _state(path: Path) -> tuple[int, int, int] | None:
     try:
         state = path.stat()
-    except FileNotFoundError:  # sealed in this moment
+    except FileNotFoundError:  # it is being sealed right now
         return None
     return state.st_size, state.st_mtime_ns, state.st_ctime_ns
 
 
 def update(connection: sqlite3.Connection, folder: Path, tell: Tell = tell_nobody) -> int:
-    """Bring the index up to date and return how many debates were added; the caller holds the write lock.
+    """Update the index and return how many debates were added.
 
-    It is committed every now and then.
+    The caller must hold the write lock. The index is committed at intervals.
     """
     stale, gone = stale_shards(connection, folder)
     indexer = _Indexer(connection)
@@ -75,7 +75,7 @@ def update(connection: sqlite3.Connection, folder: Path, tell: Tell = tell_nobod
 
 
 class _Indexer:
-    """Adds to one index within a transaction. ``added`` counts debates."""
+    """Adds debates to one index within a transaction. ``added`` counts the debates."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._execute = connection.execute
@@ -86,9 +86,9 @@ class _Indexer:
         self._personas = dict(self._execute("SELECT names, key FROM persona_lists"))
 
     def take_in(self, step: int, path: Path | None) -> None:
-        """Bring a step up to date with its shard, None if that is gone.
+        """Update a step from its shard, or remove it if ``path`` is None.
 
-        What cannot be read of it is noted, and not tried again before the file changes.
+        Damage is noted, and the file is not read again until it changes.
         """
         state = path and _state(path)
         if path is not None and state is None:
@@ -101,7 +101,7 @@ class _Indexer:
         if path is not None and state is not None:
             try:
                 self._read(step, path, known)
-            except FileNotFoundError:  # sealed or set aside in this moment: the next look will tell
+            except FileNotFoundError:  # it is being sealed or set aside; the next update will see it
                 return
             except TranscriptError as error:
                 self._note(step, -1, str(error))
@@ -112,7 +112,7 @@ class _Indexer:
             self._remove(key)
 
     def _read(self, step: int, path: Path, known: dict[int, tuple[int, int]]) -> None:
-        """Read the whole lines of a shard, and take from ``known`` each debate that is still there."""
+        """Read the complete lines of a shard, and remove from ``known`` each debate that still exists."""
         damaged = damaged_bytes = 0
         with reading(path) as file:
             for number, (start, line) in enumerate(file.lines()):
@@ -128,10 +128,10 @@ class _Indexer:
                     if number >= MOST_DEBATES:
                         raise FieldError("", f"more than {MOST_DEBATES} debates in a step")
                     self._add((key, start, len(line), hash_), read_facts(line))
-                except (ValueError, OverflowError) as error:  # or SQLite has no room for a text or a number
+                except (ValueError, OverflowError) as error:  # or SQLite cannot store a text or a number
                     self._note(step, number, f"line {number + 1}: {error}")
                     damaged, damaged_bytes = damaged + 1, damaged_bytes + len(line)
-                if damaged > MOST_DAMAGED or damaged_bytes > LARGEST:  # a shard may unpack without end
+                if damaged > MOST_DAMAGED or damaged_bytes > LARGEST:  # a shard may unpack endlessly
                     raise TranscriptError(
                         f"{path}: damaged: {damaged:,} lines ({damaged_bytes:,} bytes) are no debates; what "
                         "follows them is not read"
@@ -170,12 +170,12 @@ class _Indexer:
 
 
 def line_hash(line: bytes) -> int:
-    """Return a hash of a line that SQLite has room for."""
+    """Return a 64-bit hash of a line, which SQLite can store."""
     return int.from_bytes(blake2b(line, digest_size=8).digest(), "big", signed=True)
 
 
 def read_facts(line: bytes) -> IndexEntry:
-    """Return the index's entry of a line; FieldError if it is not a debate, or unlike its protocol."""
+    """Return the index entry of a line. FieldError if it is not a debate or does not fit its protocol."""
     record = from_line(line)
     try:
         check_record(record)
@@ -185,15 +185,15 @@ def read_facts(line: bytes) -> IndexEntry:
 
 
 def open_both(folder: Path) -> sqlite3.Connection:
-    """Open the index of a folder with its full text attached as ``text``, to read."""
+    """Open the index of a folder for reading, with its full text attached as ``text``."""
     connect(folder, FULL_TEXT).close()
     connection = connect(folder, INDEX)
-    connection.execute("ATTACH ? AS text", (os.fsencode(folder / FULL_TEXT),))  # a path may be no UTF-8
+    connection.execute("ATTACH ? AS text", (os.fsencode(folder / FULL_TEXT),))  # a path may not be UTF-8
     return connection
 
 
 def text_read(connection: sqlite3.Connection) -> tuple[int, int]:
-    """Return the bytes of the debates that the full text holds, and of all of the index."""
+    """Return the bytes of the debates in the full text, and of all debates in the index."""
     [(whole,)] = connection.execute("SELECT coalesce(sum(size), 0) FROM debates")
     [(missing,)] = connection.execute(f"SELECT coalesce(sum(size), 0) FROM debates WHERE {UNREAD}")
     return whole - missing, whole
@@ -202,10 +202,10 @@ def text_read(connection: sqlite3.Connection) -> tuple[int, int]:
 def update_text(
     folder: Path, shards: Path, *, seconds: float | None = None, tell: Tell = tell_nobody
 ) -> bool:
-    """Add the debates that the full text lacks, in their order; return whether it is complete.
+    """Add missing debates to the full text, in order. Return whether it is complete.
 
-    Stops after ``seconds``, and continues there the next time. False at once while another process or
-    thread adds to it. ``tell`` gets bytes read, and bytes in all.
+    Stops after ``seconds``; the next call continues from there. Returns False at once if another process or
+    thread is adding to it. ``tell`` is called with bytes read and total bytes.
     """
     until = float("inf") if seconds is None else time.monotonic() + seconds
     with closing(open_both(folder)) as index:
@@ -220,7 +220,7 @@ def update_text(
             if time.monotonic() >= until:
                 break
             line = files.line(shards / shard_name(key // MOST_DEBATES), start)
-            if line_hash(line) == hash_:  # else the shard has changed meanwhile
+            if line_hash(line) == hash_:  # otherwise the shard has changed in the meantime
                 row = text.execute("INSERT INTO documents VALUES (NULL, ?, ?, ?)", (key, hash_, size))
                 body = body_of(line) or ""
                 text.execute("INSERT INTO words(rowid, body) VALUES (?, ?)", (row.lastrowid, body))
@@ -234,7 +234,7 @@ def update_text(
 
 
 def body_of(line: bytes) -> str | None:
-    """Return the question of a debate and its replies, None if the line is not one."""
+    """Return the question of a debate and its replies as one text, or None if the line is not a debate."""
     try:
         debate = from_line(line).debate
     except FieldError:

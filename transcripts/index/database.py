@@ -1,12 +1,12 @@
-"""The databases of a run in the user's cache: index.sqlite and fulltext.sqlite, both derived from the shards.
+"""The databases of a run in the user's cache, both derived from the shards: index.sqlite and fulltext.sqlite.
 
-Any doubt, and they are built again. They are never in the run folder, so that no database of others is
-opened. A debate's key is its step and its index in the step: the order of keys is the order of the run. Its
-line begins at byte ``start`` of its shard and has the hash ``line``. Damage that is not of one line has the
-number -1.
+They are rebuilt whenever in doubt. They are never in the run folder, so that a database made by others is
+never opened. A debate's key combines its step and its index in the step, so keys are in the order of the run.
+Its line begins at byte ``start`` of its shard and has the hash ``line``. Damage that does not concern a
+single line has the number -1.
 
 The full text is an FTS5 index without a second copy of the text. It only grows: a document belongs to a
-debate while key and hash are those of the index.
+debate as long as its key and hash are in the index.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from transcripts.index.facts import REALS, Facts, ProblemFacts
 
 INDEX, FULL_TEXT = "index.sqlite", "fulltext.sqlite"
 MARKS = {INDEX: (0x44424C54, 9), FULL_TEXT: (0x44424C57, 5)}
-"""PRAGMA application_id and user_version of our databases; one with others is built again.
+"""PRAGMA application_id and user_version of our databases. A database with other values is rebuilt.
 
-The version is that of the tables and of what the facts mean.
+The version covers the tables and the meaning of the facts.
 """
 _MARKS = ("application_id", "user_version")
 MOST_DEBATES = 1 << 24
-"""The most debates of a step."""
+"""The maximum number of debates in a step."""
 LOOKED_AT = 100
-"""Lines of a shard: where none of them is a debate of ours, it is not taken for one."""
+"""The number of first lines checked: a shard with no debate among them is refused."""
 RUN = "run"
-"""A link to the run in the folder of its index: an index whose run is gone is taken away."""
+"""A link to the run, in the folder of its index. An index whose run is gone is deleted."""
 T = TypeVar("T")
 
 _FACTS = ", ".join(f"{name} {'REAL' if name in REALS else 'INTEGER'}" for name in Facts._fields)
@@ -78,7 +78,7 @@ def key_of(step: int, number: int) -> int:
 
 
 def id_of(key: int) -> str:
-    """Return the id of a debate: its step and its index in it.
+    """Return the id of a debate: its step and its index in the step.
 
     >>> id_of(16777218)
     '1.2'
@@ -87,7 +87,10 @@ def id_of(key: int) -> str:
 
 
 def connect(folder: Path, name: str) -> sqlite3.Connection:
-    """Open a database of a folder; one that is missing, damaged or of another version begins again."""
+    """Open a database of a folder.
+
+    A missing or damaged database, or one of another version, is created anew.
+    """
     folder.mkdir(parents=True, mode=0o700, exist_ok=True)
     path = folder / name
     try:
@@ -100,7 +103,7 @@ def connect(folder: Path, name: str) -> sqlite3.Connection:
 
 
 def _open(path: Path) -> sqlite3.Connection:
-    """Open a database of ours; where nothing is in it, its tables are made. DatabaseError for any other."""
+    """Open one of our databases, creating its tables if it is empty. DatabaseError for any other database."""
     connection = sqlite3.connect(path, timeout=5.0, isolation_level=None, check_same_thread=False)
     try:
         connection.execute("PRAGMA cache_size = -16000")
@@ -130,7 +133,7 @@ def _make(connection: sqlite3.Connection, name: str) -> None:
 
 
 def begin(connection: sqlite3.Connection) -> bool:
-    """Begin to write; return False if another process or thread is writing."""
+    """Begin a write transaction. Return False if another process or thread is writing."""
     connection.execute("PRAGMA busy_timeout = 0")
     try:
         connection.execute("BEGIN IMMEDIATE")
@@ -144,13 +147,16 @@ def begin(connection: sqlite3.Connection) -> bool:
 
 
 def commit(connection: sqlite3.Connection) -> None:
-    """Commit, for others to see, and go on writing."""
+    """Commit, so that others see the changes, and begin the next transaction."""
     connection.execute("COMMIT")
     connection.execute("BEGIN IMMEDIATE")
 
 
 def run_and_shards(folder: Path) -> tuple[Path, Path]:
-    """Return a run's folder and that of its shards, by the name of either; TranscriptError without shards."""
+    """Return the folders of a run and of its shards, given either.
+
+    TranscriptError if there is no such folder.
+    """
     try:
         inner = folder / "transcripts"
         if inner.is_dir():
@@ -164,7 +170,7 @@ def run_and_shards(folder: Path) -> tuple[Path, Path]:
 
 
 def refuse_unreadable(run: Path, shards: Path) -> None:
-    """Raise TranscriptError if there is nothing of ours: no shard, or none that begins with debates."""
+    """Raise TranscriptError if no shard of a run begins with a debate of ours, or if it is not a run."""
     try:
         paths = shard_paths(shards)
     except OSError as error:
@@ -177,7 +183,7 @@ def refuse_unreadable(run: Path, shards: Path) -> None:
             return _refuse_foreign(path)
         except TranscriptError as error:
             first = first or error
-        except FileNotFoundError:  # set aside or sealed in this moment
+        except FileNotFoundError:  # set aside or sealed right now
             return None
         except OSError as error:
             first = first or TranscriptError(f"{path}: cannot be read: {error.strerror}")
@@ -199,14 +205,14 @@ def _refuse_foreign(path: Path) -> None:
 
 
 def cache_folder(run: Path) -> Path:
-    """Return the folder for the index of a run, in the user's cache, named after the run's path."""
+    """Return the folder for the index of a run, in the user's cache, named after a hash of the run's path."""
     home = os.environ.get("XDG_CACHE_HOME", "")
     cache = Path(home) if os.path.isabs(home) else Path.home() / ".cache"
     return cache / "debate-rl" / "index" / sha256(os.fsencode(run.resolve())).hexdigest()[:32]
 
 
 def index_home(run: Path) -> tuple[Path, TemporaryDirectory[str] | None]:
-    """Return the folder in which the index of a run is kept: in the user's cache, or else a temporary one."""
+    """Return the folder for the index of a run: in the user's cache, or else a temporary one."""
     try:
         folder = cache_folder(run)
         if not folder.is_dir():
@@ -215,7 +221,7 @@ def index_home(run: Path) -> tuple[Path, TemporaryDirectory[str] | None]:
         with suppress(FileExistsError):
             (folder / RUN).symlink_to(run.resolve())
         return folder, None
-    except (OSError, RuntimeError, sqlite3.OperationalError):  # RuntimeError: there is no home
+    except (OSError, RuntimeError, sqlite3.OperationalError):  # RuntimeError: there is no home folder
         temporary = TemporaryDirectory(prefix="debate-rl-")
         return Path(temporary.name), temporary
 
@@ -223,21 +229,21 @@ def index_home(run: Path) -> tuple[Path, TemporaryDirectory[str] | None]:
 def _remove_orphans(indexes: Path) -> None:
     """Delete the indexes whose runs are gone."""
     for folder in indexes.iterdir() if indexes.is_dir() else ():
-        with suppress(OSError):  # another process is at it, or somebody's file lies here
+        with suppress(OSError):  # another process is deleting it, or it contains foreign files
             if not os.path.lexists(os.readlink(folder / RUN)):
                 shutil.rmtree(folder)
 
 
 def remove(folder: Path) -> None:
-    """Take a damaged index and its full text away."""
+    """Delete a damaged index and its full text."""
     for name in (INDEX, FULL_TEXT):
         (folder / name).unlink(missing_ok=True)
 
 
 def with_rebuilding(work: Callable[[], T], rebuild: Callable[[], object], folder: Path) -> T:
-    """Return what ``work`` returns; where it finds the index damaged, build it again and try once more.
+    """Return the result of ``work``. If it finds the index damaged, rebuild the index and try once more.
 
-    OSError with the folder of the index if that cannot be written.
+    OSError with the folder of the index if the index cannot be written.
     """
     with naming_index(folder):
         try:
@@ -250,7 +256,7 @@ def with_rebuilding(work: Callable[[], T], rebuild: Callable[[], object], folder
 
 
 def _means_damage(error: sqlite3.Error) -> bool:
-    """Return whether an error means a damaged database, and not a busy one or a wrong statement."""
+    """Return whether an error means a damaged database, and not a busy one or an invalid statement."""
     if isinstance(error, sqlite3.OperationalError):
         return any(words in str(error) for words in ("no such", "disk I/O", "unable to open"))
     known = (sqlite3.ProgrammingError, sqlite3.IntegrityError, sqlite3.InterfaceError)
@@ -259,7 +265,7 @@ def _means_damage(error: sqlite3.Error) -> bool:
 
 @contextmanager
 def naming_index(folder: Path) -> Generator[None]:
-    """Raise an error of an index, as on a full disk, as an OSError with its folder."""
+    """Convert an error of the index, such as a full disk, to an OSError with its folder."""
     try:
         yield
     except sqlite3.OperationalError as error:

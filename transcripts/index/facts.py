@@ -1,4 +1,4 @@
-"""What the index holds of a debate."""
+"""The facts about a debate that the index stores."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from rewards.votes import due_pairs
 from transcripts.record import Record
 
 WINNERS = ("none", "right", "wrong", "ungraded")
-"""What the winner of a debate can be, by the number that the index holds."""
+"""The possible winners of a debate. The index stores positions in this tuple."""
 
 
 class ProblemFacts(NamedTuple):
-    """What debates of one problem share; the question is cut to its first 200 characters."""
+    """Facts shared by the debates of a problem. The question is cut to its first 200 characters."""
 
     id: str
     source: str
@@ -42,9 +42,10 @@ class ProblemFacts(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """The numbers of one debate; docs/transcripts.md says what each is. None: there is no such value.
+    """The numbers of one debate, described in docs/transcripts.md. None: there is no such value.
 
-    A mean comes with the number that it was taken over: a step's figure is the mean over its turns or votes.
+    Each mean is stored with the number of items it was taken over, because a step's figure is the mean over
+    all its turns or votes.
     """
 
     seed: int
@@ -87,11 +88,11 @@ class Facts(NamedTuple):
 
 
 REALS = frozenset(name for name, kind in get_type_hints(Facts).items() if kind == float | None)
-"""The facts that are not whole numbers; each may be missing."""
+"""The facts that are not integers. Each may be missing."""
 
 
 class IndexEntry(NamedTuple):
-    """All that the index holds of one debate."""
+    """The full index entry of one debate."""
 
     facts: Facts
     problem: ProblemFacts
@@ -100,7 +101,7 @@ class IndexEntry(NamedTuple):
 
 
 def facts_of(record: Record) -> IndexEntry:
-    """Return what the index holds of a record; LookupError or ValueError for one unlike its protocol."""
+    """Return the index entry of a record. LookupError or ValueError if it does not fit its protocol."""
     debate, rewards, correct = record.debate, record.rewards, record.correct
     agents, rounds = debate.protocol.num_agents, debate.protocol.num_rounds
     solutions = [turn for turn in debate.turns if not turn.ballot]
@@ -153,7 +154,7 @@ def facts_of(record: Record) -> IndexEntry:
 
 
 def _winner(peer: Stream, correct: Correct, seed: int) -> tuple[int, int | None]:
-    """Return what the winner is (an index of WINNERS) and who."""
+    """Return the winner's kind, as a position in WINNERS, and its agent."""
     winner = voted_winner(peer, seed=seed)
     if winner is None:
         return 0, None
@@ -166,14 +167,14 @@ def _graded(correct: Correct, round_: int) -> int:
 
 
 def _graph(votes: Sequence[Vote], agents: int) -> tuple[int, int | None]:
-    """Return whether the majorities have a cycle, and the last round a Condorcet winner (None: no votes)."""
+    """Return whether there is a cycle, and whether the last round has a Condorcet winner (None: no votes)."""
     edges, last = majorities(votes), last_voted_round(votes)
     best = None if last is None else int(condorcet_winner(edges, last, agents) is not None)
     return int(bool(cycles(edges))), best
 
 
 def _reward_facts(rewards: Rewards | None) -> dict[str, Any]:
-    """Return the mean reward of each stream over the turns that have one, and how many these are."""
+    """Return the mean reward of each stream over the turns that have one, and the number of these turns."""
     known = {name: known_values(getattr(rewards, name)) if rewards else [] for name in STREAMS}
     means = {f"reward_{name}": fmean(values) if values else None for name, values in known.items()}
     return means | {f"reward_{name}_n": len(values) for name, values in known.items()}

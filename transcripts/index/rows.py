@@ -1,4 +1,4 @@
-"""The rows of lists: debates and steps, read from the index alone."""
+"""Rows for lists of debates and steps, read from the index alone."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ JOINS = (
 
 @dataclass(frozen=True, slots=True)
 class DebateRow:
-    """One debate of a list: ``id`` names it, ``facts`` are its numbers, ``problem`` what it was about."""
+    """One debate of a list. ``id`` names it, ``facts`` has its numbers, ``problem`` its problem."""
 
     id: str
     step: int
@@ -37,12 +37,12 @@ class DebateRow:
 
     @property
     def winner(self) -> str:
-        """What the winner was: right, wrong, ungraded, or none."""
+        """The kind of the winner: right, wrong, ungraded, or none."""
         return WINNERS[self.facts.winner]
 
 
 def row_of(values: tuple[Any, ...]) -> DebateRow:
-    """Return the row of the columns ``COLUMNS``."""
+    """Return the row of a result with the columns ``COLUMNS``."""
     width = len(ProblemFacts._fields)
     key, problem, names, facts = values[0], values[1 : width + 1], values[width + 1], values[width + 2 :]
     step, index = divmod(key, MOST_DEBATES)
@@ -51,7 +51,7 @@ def row_of(values: tuple[Any, ...]) -> DebateRow:
 
 
 def _mean(value: str, count: str) -> str:
-    """Return the SQL of the mean over all turns or votes, from the mean and the count of each debate."""
+    """Return the SQL of the mean over all turns or votes, from each debate's mean and count."""
     return f"total(d.{value} * d.{count}) / nullif(total(d.{count}), 0)"
 
 
@@ -71,11 +71,12 @@ _FIGURES = ", ".join(
 
 @dataclass(frozen=True, slots=True)
 class StepRow:
-    """The debates of one step, or of all (``step`` None). The same figures as in metrics.jsonl.
+    """The figures of one step's debates, or of all (``step`` None). They are the same as in metrics.jsonl.
 
-    ``accuracy_...``: right / graded answers; ``judge_accuracy``: right / valid votes on decidable pairs;
-    ``winner_accuracy``: right / graded winners; ``reward_...``: means over the turns that have one;
-    ``cycles``: debates with a cycle; ``votes``, ``malformed``, ``truncated`` and ``tokens`` are sums.
+    ``accuracy_...``: right / graded answers. ``judge_accuracy``: right / valid votes on decidable pairs.
+    ``winner_accuracy``: right / graded winners. ``reward_...``: means over the turns that have one.
+    ``cycles``: the number of debates with a cycle. ``votes``, ``malformed``, ``truncated`` and ``tokens`` are
+    sums.
     """
 
     step: int | None
@@ -96,10 +97,11 @@ class StepRow:
 
 
 def steps_sql(debates: str, *, by_step: bool, whole: bool) -> str:
-    """Return the SELECT of the rows of ``debates``, itself a SELECT from the table of that name.
+    """Return the SELECT of the step rows for ``debates``, which is itself a SELECT from the table debates.
 
-    Of a ``whole`` run, shards are gone through in order, each with its range of keys: grouping by a computed
-    step takes twice as long. What a filter finds is grouped: its own index is looked up once, not by step.
+    For a ``whole`` run, shards are visited in order, each with its range of keys, because grouping by a
+    computed step takes twice as long. The results of a filter are grouped instead, so that its condition is
+    evaluated only once.
     """
     if not by_step:
         return f"SELECT NULL, {_FIGURES} FROM ({debates}) d"
@@ -112,7 +114,7 @@ def steps_sql(debates: str, *, by_step: bool, whole: bool) -> str:
 
 
 def step_row(values: tuple[Any, ...]) -> StepRow:
-    """Return the row of what ``steps_sql`` selects."""
+    """Return the row of a result of ``steps_sql``."""
     step, debates, first, last, winner, judge, *sums_and_rewards = values
     sums = [int(value) for value in sums_and_rewards[:5]]
     return StepRow(step, debates, first, last, winner, judge, *sums, *sums_and_rewards[5:])

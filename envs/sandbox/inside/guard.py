@@ -59,7 +59,7 @@ def isolate(limits: dict[str, Any]) -> Processes:
     kernel.mount("proc", "/proc", "proc", flags | kernel.NOEXEC)
     proc = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY)
     kernel.unmount("/proc")
-    kernel.unmount("/proc")  # the outer box's
+    kernel.unmount("/proc")  # the /proc of the outer box
     if os.getuid() == 0:
         os.setgroups([])
         os.setresgid(NOBODY, NOBODY, NOBODY)
