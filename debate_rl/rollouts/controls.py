@@ -67,10 +67,11 @@ def flip_votes(debate: Debate, *, seed: int, share: float = 0.5) -> Debate:
 
 
 def share_errors(debate: Debate, key: AnswerKey, *, seed: int, share: float) -> Debate:
-    """Return the debate with all votes between some answers turned round, those of a share of the pairs.
+    """Return the debate with all votes reversed for a fraction ``share`` of the pairs of answers.
 
-    Which pairs is a matter of the run's seed, the problem and the two answers: all judges of all its debates
-    err alike, in every step. Votes between equal answers stay; no answer is an answer of its own.
+    The run's seed, the problem and the two answers decide which pairs are reversed. So all judges of all
+    debates on a problem make the same errors in every step. Votes between equal answers do not change. A
+    missing answer counts as an answer of its own.
     """
     answers = {
         turn.id: "" if turn.parsed.answer is None else key(debate.problem, turn.parsed.answer)
@@ -87,8 +88,8 @@ def share_errors(debate: Debate, key: AnswerKey, *, seed: int, share: float) -> 
 def shuffle_votes(debates: Sequence[Debate], *, seed: int) -> list[Debate]:
     """Return debates whose decided votes were permuted by "the one shown first is better".
 
-    As many votes that count as before prefer what their judge was shown first, so a judge's bias for a
-    position stays, and what the votes say of the solutions is gone. Ties stay ties, contradictions void.
+    The number of valid votes that prefer the solution shown first does not change. So position bias is kept,
+    while the votes no longer say anything about the solutions. Ties stay ties, and contradictions stay void.
     """
     first = [_first_preferred(debate) for debate in debates]
     dealt = [preferred for sides in first for preferred in sides.values()]
@@ -101,8 +102,8 @@ def shuffle_votes(debates: Sequence[Debate], *, seed: int) -> list[Debate]:
 def vote_by_own_answer(debate: Debate, key: AnswerKey) -> Debate:
     """Return the debate as if every judge had preferred the solution with its own newest answer.
 
-    A tie where both or neither have it, and where the judge has none. This is what a vote would be if judges
-    did nothing but compare with themselves.
+    The vote is a tie if both solutions or neither have that answer, or if the judge has no answer. Judges
+    would vote like this if they only compared solutions with their own answer.
     """
     turns = {turn.id: turn for turn in debate.turns}
 
@@ -126,15 +127,15 @@ def _turned(debate: Debate, turned: dict[_Pair, bool]) -> Debate:
 
 
 def _with_votes(debate: Debate, recast: Callable[[Vote], Vote]) -> Debate:
-    """Return the debate with every vote recast, those of second ballots as well."""
+    """Return the debate with every vote recast, including the votes of second ballots."""
     again = tuple(replace(one, votes=tuple(map(recast, one.votes))) for one in debate.swapped or ())
     return replace(debate, votes=tuple(map(recast, debate.votes)), swapped=again or debate.swapped)
 
 
 def _first_preferred(debate: Debate) -> dict[_Pair, bool]:
-    """Return for each judge and pair with a decided vote whether it prefers what its judge saw first.
+    """Return, for each judge and pair with a decided vote, whether the judge prefers what it saw first.
 
-    Pairs on which a judge contradicts itself are left out: no vote on them counts.
+    Pairs on which a judge contradicts itself are left out, because no vote on such a pair counts.
     """
     box = ballot_box(debate)
     votes = valid_votes(box)

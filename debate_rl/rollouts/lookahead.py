@@ -56,7 +56,7 @@ class RolloutProcess:
     def roll_out(
         self, step: int, draw: Callable[[int], Draw], ema: Mapping[str, float], clock: Clock
     ) -> Rollout:
-        """Return a step's debates when all have ended; those of later steps have begun by then."""
+        """Wait for a step's debates and return them. The debates of later steps are requested before."""
         train = self._config.train
         for later in range(step, min(step + train.async_level + 1, train.steps)):
             if later not in self._asked:
@@ -67,7 +67,7 @@ class RolloutProcess:
         return rollout
 
     def published(self, version: int, ema: Mapping[str, float]) -> None:
-        """Let the debates begin that waited for weights of this version."""
+        """Start the debates that were waiting for weights of this version."""
         self._remote.call("published", version, dict(ema)).result()
 
     def close(self) -> None:
@@ -105,7 +105,7 @@ class Steps:
         self._changed = asyncio.Condition()
 
     async def roll_out(self, step: int, drawn: Draw) -> Rollout:
-        """Return a step's debates; they begin when the weights are at most that many updates old."""
+        """Return a step's debates. They begin once the weights are at most ``async_level`` updates old."""
         async with self._changed:
             await self._changed.wait_for(lambda: self._version >= step - self._lookahead)
         return await asyncio.to_thread(self._worker.roll_out, step, lambda _: drawn, self._ema, Clock())

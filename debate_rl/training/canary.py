@@ -59,8 +59,9 @@ def canary_requests(config: Config, problems: Sequence[Problem], policy: Policy)
 class Canary:
     """Compares an engine's reports on ``requests`` with the model that learns.
 
-    ``encode``: from messages to a prompt, as the learner's tokenizer has it. ``logprobs``: the learner's own,
-    whose products are of the type ``compute``, None for its weights' own. Frozen weights are read once.
+    ``encode`` turns messages into a prompt with the learner's tokenizer. ``logprobs`` computes the learner's
+    log-probabilities. ``compute`` is the numeric type of the learner's matrix products; None means the type
+    of its weights. Frozen weights are read once.
     """
 
     def __init__(
@@ -97,7 +98,7 @@ class Canary:
     def _compared(
         self, report: EngineReport, dtype: torch.dtype, before: dict[str, Digest]
     ) -> tuple[float, float, str | None]:
-        """Return the difference of log-probabilities, the share of weights compared, and the fault."""
+        """Return the difference in log-probabilities, the fraction of weights compared, and the fault."""
         pairs = zip(report.completions, self.requests, strict=True)
         rows = [_row(reply, request) for reply, request in pairs]
         difference = self._difference(rows)
@@ -114,7 +115,7 @@ class Canary:
         return difference, len(report.digests.keys() & own.keys()) / len(own), fault
 
     def _difference(self, rows: Sequence[Row]) -> float:
-        """Return the mean distance of the engine's log-probabilities from the learner's own."""
+        """Return the mean absolute difference between the engine's and the learner's log-probabilities."""
         batch = collate(rows)
         return float((self._logprobs(rows) - batch.sampling_logprobs)[batch.mask].abs().mean())
 
@@ -146,7 +147,7 @@ def _row(reply: Completion, request: SampleRequest) -> Row:
 
 
 def _other_temperatures(asked: Sequence[float]) -> Iterator[tuple[str, list[float]]]:
-    """Yield what an engine might have made of the temperatures: one for all of them, or twice each."""
+    """Yield temperatures that a wrong engine might use: one value everywhere, or each applied twice."""
     for value in sorted({1.0, *asked}):
         yield f"temperature {value:g} in every request", [value] * len(asked)
     yield "each temperature applied twice", [value**2 for value in asked]
@@ -161,7 +162,10 @@ def _wrong_cache(report: EngineReport) -> str | None:
 def _wrong_weights(
     what: str, found: dict[str, Digest], own: dict[str, Digest], before: dict[str, Digest]
 ) -> str | None:
-    """Return the fault of some weights: the update was not taken, or in part, or values are wrong."""
+    """Return what is wrong with the engine's weights, or None.
+
+    Either the engine missed the update, took only part of it, or has wrong values.
+    """
     compared = own.keys() & found.keys()
     wrong = [name for name in own if name in compared and found[name] != own[name]]
     if not wrong:

@@ -21,7 +21,8 @@ from debate_rl.training.run import Run
 def evaluate_held_out(run: Run, step: int) -> dict[str, float]:
     """Return the figures of all held-out sets, under the names of metrics.jsonl.
 
-    The scores of each problem are kept in held_out.jsonl. The run draws the same after it as without it.
+    The scores of each problem are written to held_out.jsonl. Evaluation does not change the run's random
+    draws.
     """
     figures: dict[str, float] = {}
     for part in run.data.evaluated(run.config):

@@ -1,7 +1,7 @@
 """Collapse detectors during a run, and the action that each alarm asks for (``train.on_alarm``).
 
-A detector speaks once. Its alarm is a line on the screen and a line of alarms.jsonl; a run that resumes sets
-aside the alarms of the steps that it does again.
+A detector raises at most one alarm. The alarm is printed and written to alarms.jsonl. A resumed run sets
+aside the alarms of the steps that it repeats.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ class Raised(NamedTuple):
 
     @property
     def weight(self) -> int:
-        """How heavy the action is."""
+        """The severity of the action."""
         return WEIGHT[self.action]
 
 
 class Guards:
-    """The detectors of a run in its folder; ``known``: those that have spoken."""
+    """The detectors of a run. ``known`` holds the detectors that have already raised an alarm."""
 
     def __init__(self, config: Config, folder: RunFolder) -> None:
         self._config, self._folder = config, folder
@@ -63,10 +63,10 @@ class Guards:
         self._actions = actions
 
     def look(self, step: int, worst: WorstTokens, decode: Callable[[list[int]], str]) -> list[Raised]:
-        """Return the new alarms after a step, once each is written to alarms.jsonl.
+        """Write the new alarms after a step to alarms.jsonl, and return them.
 
-        Alarms rest on the metrics, and every few steps on the stored debates as well. ``worst``: the tokens
-        of the step whose log-probabilities are furthest apart.
+        The detectors read the metrics, and every few steps the stored debates as well. ``worst`` holds the
+        tokens of the step whose log-probabilities are furthest apart.
         """
         train, parts = self._config.train, [read_metrics(self._folder.metrics)[0]]
         if (step + 1) % DEBATES_EVERY == 0:
@@ -137,9 +137,9 @@ def _token_line(row: dict[str, Any]) -> str:
 
 
 def put_away_checkpoints(folder: Path, since: int) -> int | None:
-    """Rename the checkpoints from after a step; return the step of the newest that is left.
+    """Rename the checkpoints written after step ``since``; return the step of the newest one left.
 
-    None, and nothing is renamed, where no checkpoint is from before it.
+    If every checkpoint is later than ``since``, rename nothing and return None.
     """
     kept: Sequence[Path] = checkpoints(folder)
     before = [path for path in kept if step_of(path) <= since]

@@ -42,14 +42,15 @@ WEIGHTS = (("rewards", "truth_weight"), ("advantages", "lambda_gen"), ("advantag
 
 
 class StuckError(ValueError):
-    """A run whose last steps could not move the weights; the message says how many, and what is kept."""
+    """The last steps of a run could not change the weights. The message says how many, and what is saved."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """What a run learns from: what a step does, what an evaluation measures, and whether one comes first.
+    """What a run learns from.
 
-    ``step`` returns the metrics of a step; its function hears of each phase that ends.
+    ``step`` does a step and returns its metrics; it calls the function it is given when a phase ends.
+    ``evaluate`` returns held-out figures. ``evaluates_first`` says whether to evaluate before the first step.
     """
 
     step: Callable[[Run, int, Callable[[str], None]], dict[str, float]]
@@ -67,9 +68,9 @@ def train(config: Config) -> Run:
 
 
 def goes_on(run: Run) -> bool:
-    """Return whether a run was rolled back and is to be opened again.
+    """Return whether a run was rolled back and should be opened again in this process.
 
-    Ranks, and an engine within this process, are not started twice: the same command resumes them.
+    A run with ranks or with an in-process engine is not reopened; running the same command resumes it.
     """
     rolled_back = run.end is not None and run.end.reason == "rollback"
     within = run.config.model.policy == "vllm" and run.config.vllm_within
@@ -86,7 +87,7 @@ def train_steps(run: Run, task: Task | None = None) -> None:
 
 
 def _end_of_steps(run: Run, task: Task) -> End:
-    """Do the steps that are left until one is the last; return why it was."""
+    """Do the remaining steps; return why the run ended."""
     if run.config.held_out.judge_pairs:
         from debate_rl.judge_attack.pairs import read_judgments
 
@@ -164,9 +165,9 @@ def _learn(
     transitions: Sequence[Transition],
     advantages: Sequence[TurnAdvantage | None],
 ) -> dict[str, float]:
-    """Learn from a step's turns; with dynamic sampling only from groups that have a signal.
+    """Learn from a step's turns. With dynamic sampling, learn only from groups that have a signal.
 
-    A step with a reward that is not finite is left out: the same rule gave the rewards of the other turns.
+    Skip a step that has a non-finite reward, because the same rule produced the rewards of its other turns.
     """
     train, metrics = run.config.train, {"reward/not_finite": float(played.not_finite)}
     if train.adaptive:
@@ -205,7 +206,10 @@ def _debate_figures(run: Run, played: Rollout) -> dict[str, float]:
 def _speed(
     run: Run, before: Sequence[float], generated: float, seconds: Mapping[str, float]
 ) -> dict[str, float]:
-    """Return tokens per second, and the idle shares of learner and engines; ``before``: engines' seconds."""
+    """Return tokens per second, and the fractions of time that the learner and the engines were idle.
+
+    ``before`` holds the seconds that each engine had worked before the step.
+    """
     whole, waited = sum(seconds.values()), seconds["seconds/rollout"]
     speed = {"tokens_per_second": generated / (whole if run.config.train.async_level else waited)}
     if before:
@@ -250,7 +254,7 @@ def finish_step(
 
 
 def _is_best(run: Run, figures: Mapping[str, float]) -> bool:
-    """Note whether the weights are better than any before, by the held-out figure that decides."""
+    """Return whether the weights have the best deciding held-out figure so far; if so, record it."""
     name = best_by(run.config)
     value = figures.get(name, nan)  # a judge without any valid vote has no accuracy
     better = isfinite(value) and (run.best is None or is_better(name, value, run.best[1]))
@@ -314,7 +318,7 @@ def reached_limit(run: Run, spent: float) -> End | None:
 
 
 def _act(run: Run, raised: Sequence[Raised]) -> End | None:
-    """Say new alarms and do the heaviest of their actions; return the end that it is."""
+    """Print new alarms and take the most severe of their actions; return the run's end, if it causes one."""
     for one in raised:
         for line in one.lines:
             run.tracker.say(line)
@@ -331,8 +335,9 @@ def _act(run: Run, raised: Sequence[Raised]) -> End | None:
 def _rolled_back(run: Run, since: int, why: str) -> End:
     """Rename the checkpoints after an alarm's step; if no checkpoint is left to return to, end the run.
 
-    A rollback is a resume from an earlier checkpoint with a lower learning rate. run.json keeps the end of
-    this start, and the run is opened again; killed at any point, it resumes to the same.
+    A rollback resumes from an earlier checkpoint with a lower learning rate. run.json records that this
+    start ended in a rollback, and the run is opened again. A run killed at any point resumes to the same
+    state.
     """
     again = ends_by(run.folder.starts, "rollback") >= MOST_ROLLBACKS
     back = None if again else put_away_checkpoints(run.folder.checkpoints, since)
@@ -345,7 +350,7 @@ def _rolled_back(run: Run, since: int, why: str) -> End:
 
 
 def check_first_mismatch(run: Run, metrics: Mapping[str, float]) -> None:
-    """Warn of a first step whose sampler and trainer differ by more than rounding; beyond a limit, end."""
+    """Warn if sampler and trainer differ by more than rounding in the first step; beyond a limit, end."""
     found, most = metrics.get("mismatch_kl", 0.0), run.config.train.max_first_mismatch
     if run.step or found <= MISMATCH:
         return

@@ -189,9 +189,9 @@ class RankGroup:
         self._answers: list[Future[Any]] = []
 
     def ask(self, method: str, *arguments: object, own: Sequence[object] | None = None) -> Any:
-        """Have every rank call a method of its share; return what this one's gives.
+        """Have every rank call a method of its share; return the result of this rank's call.
 
-        ``own``: this rank's arguments, where they are others. RankError where a rank has ended, or cannot.
+        ``own``: this rank's arguments, if they differ. RankError if a rank has ended or its call failed.
         """
         self.refuse_lost()
         packed = pickle.dumps(arguments)  # a connection would not copy tensors, but share their memory
@@ -209,7 +209,7 @@ class RankGroup:
         return result
 
     def refuse_lost(self) -> None:
-        """RankError where a rank has ended."""
+        """Raise RankError if a rank has ended."""
         if not all(remote.alive for remote in self._others):
             raise self._lost(Gone())
 
@@ -220,7 +220,7 @@ class RankGroup:
             remote.close()
 
     def _lost(self, error: Exception) -> RankError:
-        """Return the error that names the rank that ended, or else the first that could not go on."""
+        """Return an error that names the rank that ended, or else the first rank whose call failed."""
         time.sleep(SETTLE_S)  # the one that ended is noticed by then, whoever stumbled over it first
         if threading.current_thread() is threading.main_thread():
             _ignore_signals()  # torchrun sends one where a rank ended: this run ends anyway
@@ -234,7 +234,10 @@ class RankGroup:
         return RankError(f"{why[0] if why else f'rank 0: {error}'}; {self.saved()}")
 
     def _leave_in_time(self, answered: Future[Any]) -> None:
-        """Leave where a rank could not, and this one waits for it in a kernel that nothing interrupts."""
+        """Exit after a delay if another rank's call failed.
+
+        This rank may be waiting for the failed one in a kernel that cannot be interrupted.
+        """
         if answered.exception() is not None:
             timer = threading.Timer(GRACE_S, self._leave)
             timer.daemon = True
@@ -247,7 +250,7 @@ class RankGroup:
 
 
 class _Served:
-    """What a rank other than the first answers for."""
+    """The methods that a rank other than the first serves to the first rank."""
 
     def __init__(self, share: Share) -> None:
         self._share, self.ended = share, False
@@ -263,9 +266,10 @@ class _Served:
 
 @contextmanager
 def joined(config: Config, ranks: Ranks) -> Iterator[RankGroup | None]:
-    """Give the first rank the group, and one process alone none; the other ranks follow the first, and leave.
+    """Yield the group to the first rank, or None to a process that learns alone.
 
-    ValueError where so many ranks cannot learn on this machine. SystemExit in the others.
+    The other ranks follow the first rank and then leave with SystemExit. Raises ValueError if this machine
+    cannot run that many ranks.
     """
     if ranks.count == 1:
         yield None
@@ -285,7 +289,7 @@ def joined(config: Config, ranks: Ranks) -> Iterator[RankGroup | None]:
 
 
 def _device_of(config: Config, ranks: Ranks) -> str:
-    """Return the kind of device that ranks learn on; ValueError where there is none for each."""
+    """Return the device type that ranks learn on; ValueError if there is not one device for each rank."""
     device, name = resolve_device(config.model.device), config.model.device
     if os.environ.get("LOCAL_WORLD_SIZE", str(ranks.count)) != str(ranks.count):
         raise ValueError("torchrun --nnodes: ranks on several machines are not supported; start all on one")
@@ -319,7 +323,10 @@ def _refuse_sleep(config: Config, ranks: Ranks) -> None:
 
 
 def _join(kind: str, ranks: Ranks, home: str | None) -> tuple[Share, list[Address]]:
-    """Join the process group; return this rank's share, and where each is asked: in the first's ``home``."""
+    """Join the process group; return this rank's share, and the addresses of all ranks.
+
+    The addresses lie in the first rank's folder ``home``.
+    """
     if kind == "cuda":
         torch.cuda.set_device(ranks.index)
     dist.init_process_group("cpu:gloo,cuda:nccl" if kind == "cuda" else "gloo")
@@ -332,7 +339,7 @@ def _join(kind: str, ranks: Ranks, home: str | None) -> tuple[Share, list[Addres
 
 
 def _follow(share: Share, address: Address, config: Config) -> NoReturn:
-    """Answer for a share until the first rank is done, or has ended."""
+    """Serve this rank's share until the first rank finishes or dies."""
     warnings.simplefilter("ignore")  # the first rank says it
     logging.disable_progress_bar()
     served = _Served(share)
@@ -346,13 +353,16 @@ def _follow(share: Share, address: Address, config: Config) -> NoReturn:
 
 
 def _ignore_signals() -> None:
-    """Go on at a signal: the first rank decides when others end, and the end of a rank when it does."""
+    """Ignore SIGINT and SIGTERM: the first rank decides when the others end.
+
+    The first rank itself ignores signals once another rank has ended.
+    """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
 
 
 def _leave_soon() -> None:
-    """Leave even where this rank waits in a kernel for one that has ended."""
+    """Exit after a delay, even if this rank waits in a kernel for a rank that has ended."""
     timer = threading.Timer(GRACE_S, os._exit, [FAILED])
     timer.daemon = True
     timer.start()

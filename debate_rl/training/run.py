@@ -122,7 +122,7 @@ class Run:
 
     @cached_property
     def summarizer(self) -> Policy | None:
-        """Writes the summaries, if not the policy does."""
+        """The policy that writes the summaries, or None if the trained policy writes them."""
         with generators_kept():
             return open_summarizer(self.config)
 
@@ -233,7 +233,7 @@ class Run:
 
     @contextmanager
     def finished_steps_saved(self) -> Iterator[None]:
-        """Save the finished steps where the next step fails before its updates have begun.
+        """Save the finished steps if the next step fails before its updates have begun.
 
         The draws and running means of the failed step are put back. A GPU out of memory ends the run with a
         ValueError that says what to lower.
@@ -271,7 +271,7 @@ class Run:
         self._record(self.end)
 
     def _keep(self, stop: Stopped) -> None:
-        """Save the finished steps of a run that a signal stopped, and let the stop say so."""
+        """Save the finished steps of a run that a signal stopped, and say in ``stop`` what is saved."""
         try:
             if self.group is not None:
                 self.group.refuse_lost()
@@ -382,7 +382,7 @@ def _open_helpers(run: Run) -> None:
 
 
 def _tidy(run: Run) -> None:
-    """Put away files of steps that a resumed run does again."""
+    """Set aside the files of steps that a resumed run repeats."""
     folder = run.folder
     if folder.resumed:
         folder.record()

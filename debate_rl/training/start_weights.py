@@ -72,7 +72,7 @@ def start_weights(
 def perturb(model: Any, seed: int) -> None:
     """Change every weight that learns by about 1e-6 of its size, in place: w (1 + 1e-6 z), z standard normal.
 
-    ValueError if numbers are too coarse for that, as those of bfloat16 are.
+    Raises ValueError if the numeric type is too coarse for such a change, as bfloat16 is.
     """
     generator, changed = torch.Generator().manual_seed(seed), False
     with torch.no_grad():

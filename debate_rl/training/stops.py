@@ -195,7 +195,7 @@ class StallWatch:
                 self._say(line)
 
     def _line(self) -> str:
-        """Return the message that is due now, or ""."""
+        """Return the stall message that is due now, or "" if none is."""
         with self._lock:
             silent = time.monotonic() - self._since
             if self._step is None or silent < self._limit:
