@@ -1,4 +1,4 @@
-"""Who is asked: policies by name and by weights, and the folder that keeps their replies."""
+"""Opens the policies that are asked, by name and weights, and finds the folder that keeps their replies."""
 
 from __future__ import annotations
 
@@ -20,12 +20,15 @@ from debate_rl.sampling.problems import load_held_out
 from envs import DataError, Environment
 
 MAX_LIVE = 128
-"""Debates open at a time where ``train.max_live`` names no number."""
+"""Maximum number of debates open at a time if ``train.max_live`` is not set."""
 NO_PROBLEMS = "held_out: there are no problems to evaluate on; set held_out.limit and held_out.kind"
 
 
 def weights_named(run: Path | None, name: str, what: str) -> Path | None:
-    """Return the checkpoint of a name; ValueError if it is not one."""
+    """Return the checkpoint that a name means, or None for a recipe.
+
+    ValueError if the name does not mean exactly one checkpoint.
+    """
     if run is None:
         if name != "newest":
             raise ValueError(f"--weights {name}: {what} is a recipe, the model as it is; name a run")
@@ -37,16 +40,17 @@ def weights_named(run: Path | None, name: str, what: str) -> Path | None:
 
 
 def judge_of(name: str) -> tuple[Config, Path | None]:
-    """Return what --judge names: its configuration, in which no programs run, and its newest weights."""
+    """Return the configuration of the model that --judge names, with tools off, and its newest weights."""
     run, config = open_run_or_recipe(name, ())
     alone = config.model_copy(update={"debate": config.debate.model_copy(update={"tools": "none"})})
     return alone, weights_named(run, "newest", name)
 
 
 def graded_problems(config: Config, key: str) -> tuple[Environment, tuple[Problem, ...]]:
-    """Return what grades the held-out problems, and them; DataError for none, or one without a gold answer.
+    """Return the environment that grades the held-out problems, and the problems.
 
-    ``key``: where the data set was named.
+    ``key`` says where the data set was named, for error messages. DataError if there are no problems, or if a
+    problem has no gold answer.
     """
     environment, problems = load_held_out(config, key=key)
     if not problems:
@@ -59,19 +63,19 @@ def graded_problems(config: Config, key: str) -> tuple[Environment, tuple[Proble
 def kept_folder(
     kind: str, run: Path | None, config: Config, weights: Path | None, what: Mapping[str, object]
 ) -> Path:
-    """Return the folder for what is asked: in that of the run, or for a recipe in the working directory."""
+    """Return the folder for the replies: in the run's folder, or for a recipe in the working directory."""
     home = run / kind if run is not None else Path(kind) / Path(config.run.dir).name
     return default_folder(home, weights, what)
 
 
 def requests_at_once(config: Config) -> int | None:
-    """Return how many requests are in flight: an engine schedules its own."""
+    """Return how many requests may be in flight, or None for an engine that schedules requests itself."""
     return None if config.model.policy in ENGINES else config.train.sample_batch_size
 
 
 @contextmanager
 def policy_of(config: Config, weights: Path | None) -> Iterator[Unopened]:
-    """Yield a policy that is opened when something is asked of it, and whose engines end with the block."""
+    """Yield a policy that is opened at its first request. Its engines are closed at the end of the block."""
     opened: list[Policy] = []
 
     def policy() -> Policy:

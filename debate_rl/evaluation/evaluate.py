@@ -32,10 +32,11 @@ def evaluate(
     tell: Tell = lambda *_: None,
     diagnose: bool = False,
 ) -> Scores:
-    """Return the figures of what a plan plays, also under these modes; ``folder`` keeps what was said.
+    """Play an evaluation plan and return its figures, also under the further grading modes ``modes``.
 
-    ``diagnose``: the plan's verifier model is also asked about approaches and causes. The policy must report
-    tokens. Problems without an answer are refused. DataError when the grader gave no verdict on any problem.
+    Replies are kept in ``folder``. With ``diagnose``, the plan's verifier model is also asked about
+    approaches and causes. The policy must report tokens. Problems without an answer are refused. DataError if
+    the grader gave no verdict on any problem.
     """
     played = play(plan, policy, folder, tell=tell)
     figures = replace(scores(played, key_of(plan.environment)), mode=plan.mode)
@@ -50,16 +51,16 @@ def evaluate(
 
 
 def check_modes(modes: Sequence[Mode], problems: Sequence[Problem]) -> None:
-    """ValueError if these problems cannot be graded in one of the modes."""
+    """Raise ValueError if these problems cannot be graded in one of the modes."""
     if "first_letter" in modes and any(problem.kind != "choice" for problem in problems):
         raise ValueError("--modes first_letter: is for multiple choice, and not all of these problems are")
 
 
 def with_modes(scores: Scores, played: Played, environment: Environment, modes: Sequence[Mode]) -> Scores:
-    """Return the scores with accuracy, missing, pass@k and greedy accuracy of each other mode.
+    """Return the scores with accuracy, missing, pass@k and greedy accuracy under each further mode.
 
-    What is graded is the whole reply after its thinking, as other harnesses do, on the problems of the
-    scores; one of which a mode gives no verdict on some reply is left out under that mode.
+    As in other harnesses, the whole reply after its thinking is graded. The problems are those of ``scores``.
+    A mode leaves out a problem if it gives no verdict on one of the replies.
     """
     known = {name for name, problem in scores.problems.items() if problem.kind not in WITHOUT_TRUTH}
     values = {name: dict(by_problem) for name, by_problem in scores.values.items()}
@@ -92,15 +93,18 @@ def _replies(parts: Sequence[Graded]) -> list[tuple[Problem, str]]:
 
 
 def _behind_thinking(turn: Turn) -> str:
-    """Return a reply without its thinking: nothing if its end cut that off."""
+    """Return a reply without its thinking, or "" if the reply was cut off while thinking."""
     start = turn.parsed.thinking.end if turn.parsed.thinking else 0
     return turn.completion.stated[start:]
 
 
 def _with_diagnosis(scores: Scores, played: Played, verifying: Verifying) -> Scores:
-    """Return the scores with ``verifier/direct/approach``, and each cause's share of the wrong solutions.
+    """Return the scores with ``verifier/direct/approach``, and the fraction of wrong solutions with each
+    cause.
 
-    Opinions by fixed rubrics. What the rules of ``envs.causes`` know of a wrong solution is not asked.
+    Both are opinions of the verifier model under fixed rubrics. It is not asked about causes that the rules
+    of
+    ``envs.causes`` already determine.
     """
     model, values = verifying.model, defaultdict[str, dict[str, list[float]]](lambda: defaultdict(list))
     asked: list[tuple[str, Future[Verdict] | None, Future[Stated] | None]] = []  # all before the first answer

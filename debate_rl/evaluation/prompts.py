@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from debate_rl.inference.speech import Speech
 
 SETTINGS = ("temperature", "max_tokens", "thinking_tokens", "stop", "top_p", "top_k")
-"""What of a request is shown and compared in addition to its text."""
+"""Fields of a request that are shown and compared in addition to its text."""
 
 
 @dataclass(frozen=True, slots=True)
 class SentPrompt:
-    """A prompt as a model gets it: which turn it is for, all of its text, and how the reply is sampled.
+    """A prompt as a model receives it: its turn, its whole text, and the sampling settings of the reply.
 
-    ``tokens`` (P,) with their texts, ``pieces``: both empty if no tokenizer was at hand.
+    ``tokens`` (P,) and their texts ``pieces`` are empty if there is no tokenizer.
     """
 
     name: str
@@ -40,13 +40,13 @@ class SentPrompt:
 
 
 class _Recorder(ScriptedPolicy):
-    """Keeps the requests of a debate, and replies with a text that says whose it is."""
+    """Records the requests of a debate, and replies with a text that names the agent and the round."""
 
     runs_programs = True  # its replies have none
 
     @property
     def remote(self) -> _Recorder:
-        """Remote seats are recorded too."""
+        """Return this recorder, so that requests of remote seats are recorded too."""
         return self
 
     async def sample(self, request: SampleRequest) -> Completion:
@@ -58,10 +58,10 @@ class _Recorder(ScriptedPolicy):
 
 
 def sent_prompts(config: Config, problem: Problem, speech: Speech | None) -> list[SentPrompt]:
-    """Return the first agent's prompts of a debate on a problem, and the summariser's, by round.
+    """Return the prompts of the first agent and of the summariser in a debate on a problem, by round.
 
-    What others wrote is a stand-in, and nothing is cut. ``speech`` makes tokens of the messages; None shows
-    them as they are, or as the one text of ``model.chat = false``.
+    The texts of other agents are placeholders, and nothing is cut. ``speech`` turns messages into tokens. If
+    it is None, messages are shown as they are, or as a single text if ``model.chat = false``.
     """
     critique = config.debate.protocol == "critique"
     targets = seat_debate(problem, config.debate, config.seed).handles if critique else ()
@@ -93,9 +93,10 @@ def sent_prompts(config: Config, problem: Problem, speech: Speech | None) -> lis
 
 
 def differences(ours: Sequence[SentPrompt], theirs: Sequence[SentPrompt]) -> Iterator[str]:
-    """Yield what differs between two lists of prompts, line by line: nothing if they are the same.
+    """Yield the differences between two lists of prompts line by line, or nothing if they are equal.
 
-    Prompts are compared by their place in the debate; settings are named, texts are a unified diff.
+    Prompts at the same place in the debate are compared. Differing settings are named with both values;
+    differing texts are shown as a unified diff.
     """
     for one, other in zip_longest(ours, theirs):
         if one is None or other is None:
@@ -116,7 +117,7 @@ def differences(ours: Sequence[SentPrompt], theirs: Sequence[SentPrompt]) -> Ite
 
 
 def speech_of(config: Config) -> tuple[Speech | None, str]:
-    """Return what makes tokens of messages, and ""; None, and why, if there is no tokenizer."""
+    """Return what turns messages into tokens and "", or None and the reason without a tokenizer."""
     from debate_rl.inference.speech import Speech, ids_of_ends
     from debate_rl.models import sketch_model
     from debate_rl.warm_start.tokenizer import tiny_vocabulary

@@ -23,15 +23,15 @@ MAIN = (
 )
 """The figures that are also shown by level and subject, and compared between evaluations."""
 COSTS = ("missing", "truncated", "valid_xml", "stopped", "tools")
-"""How figures begin that follow the accuracies."""
+"""Prefixes of the figures that are listed after the accuracies."""
 WITHIN = {"share": (0.0, 1.0), "difference": (-1.0, 1.0), "tokens": (0.0, inf), "count": (0.0, inf)}
-"""What figures of a unit can be."""
+"""The range of possible values of a figure, by its unit."""
 Unit: TypeAlias = Literal["share", "tokens", "difference", "count"]
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One figure: ``unit`` "share" (of 1), "tokens", ...; of some problems where ``group`` names them."""
+    """One figure. ``unit`` is a key of ``WITHIN``; ``group`` names its problems, "" for all."""
 
     name: str
     estimate: Estimate
@@ -40,23 +40,23 @@ class Row:
 
     @property
     def label(self) -> str:
-        """The name, with its problems."""
+        """The name, followed by the group of problems if there is one."""
         return f"{self.name} [{self.group}]" if self.group else self.name
 
     def plain(self) -> dict[str, object]:
-        """Return the figure for a JSON file."""
+        """Return the figure as a dict for a JSON file."""
         return {"name": self.label, "unit": self.unit, **plain_estimate(self.estimate)}
 
 
 def plain_estimate(estimate: Estimate) -> dict[str, object]:
-    """Return an estimate for a JSON file; a bound that is not finite is None."""
+    """Return an estimate as a dict for a JSON file. A bound that is not finite is None."""
     low, high = (bound if isfinite(bound) else None for bound in (estimate.low, estimate.high))
     p: dict[str, object] = {} if estimate.p is None else {"p": estimate.p}
     return {"value": estimate.value, "low": low, "high": high, "n": estimate.n, **p}
 
 
 def rows(scores: Scores) -> list[Row]:
-    """Return all figures of an evaluation: by mode, their differences, then levels and subjects."""
+    """Return all figures of an evaluation: ordered by mode, then differences, then by level and subject."""
     figures = [
         Row(name, estimate, _unit(name))
         for name in sorted(scores.values, key=_mode)
@@ -83,7 +83,7 @@ def _unit(name: str) -> Unit:
 
 
 def _mode(name: str) -> tuple[int, int]:
-    """Return where a figure stands: by mode, and accuracies before what they cost."""
+    """Return the sort key of a figure: its mode, and whether it is a cost, which follows the accuracies."""
     mode, _, figure = name.partition("/")
     costs = _unit(name) != "share" or figure.startswith(COSTS)
     return ("direct", "debate", "judge", "verifier").index(mode), int(costs)
@@ -92,8 +92,8 @@ def _mode(name: str) -> tuple[int, int]:
 def metrics(scores: Scores, data: str = "") -> dict[str, float]:
     """Return the figures over all problems as "eval/...", with their 95% bounds under "/low" and "/high".
 
-    Those of a further held-out set have its name, ``data``: "eval/DATA/...". With one problem there
-    are no bounds, nor where all problems have the same number of tokens.
+    The figures of a further held-out set include its name, ``data``: "eval/DATA/...". There are no bounds
+    with only one problem, or for a token figure that is equal on all problems.
     """
     counts = {"problems": len(scores.problems), "ungraded": scores.ungraded, "direct/samples": scores.samples}
     head = f"eval/{data}/" if data else "eval/"
@@ -109,7 +109,7 @@ def metrics(scores: Scores, data: str = "") -> dict[str, float]:
 
 
 def held_out(scores: Scores, step: int, *, series: str = "", data: str = "") -> HeldOut:
-    """Return the figures by problem, as they are kept of weights that had learnt from ``step`` steps."""
+    """Return the figures by problem in the form that is stored, for weights trained for ``step`` steps."""
     return HeldOut(
         step=step,
         problems={id: problems_checksum([problem])[:16] for id, problem in scores.problems.items()},
@@ -125,7 +125,7 @@ def held_out(scores: Scores, step: int, *, series: str = "", data: str = "") -> 
 
 
 def cell(row: Row) -> str:
-    """Return value and interval.
+    """Return a figure's value and interval as text.
 
     >>> cell(Row("direct/accuracy", Estimate(0.5, 0.4, 0.6, n=10, clusters=10)))
     '0.500 ± 0.100'
@@ -135,7 +135,7 @@ def cell(row: Row) -> str:
 
 
 def plain_rows(evaluated: Mapping[str, Scores]) -> list[dict[str, object]]:
-    """Return every figure for a JSON file, and the gains over the first evaluation, paired by problem."""
+    """Return every figure and its gain over the first evaluation, paired by problem, for a JSON file."""
     (first, base), *others = evaluated.items()
     figures = [
         {"evaluation": name, **row.plain()} for name, scores in evaluated.items() for row in rows(scores)
@@ -150,6 +150,6 @@ def plain_rows(evaluated: Mapping[str, Scores]) -> list[dict[str, object]]:
 
 
 def gain_of(figure: str, scores: Scores, base: Scores) -> Estimate | None:
-    """Return the gain of a share over all problems, paired by problem; None for any other figure."""
+    """Return the gain of a rate over all problems, paired by problem, or None for any other figure."""
     known = figure in scores.values and not figure.endswith("_tokens")
     return difference(scores, figure, base, figure) if known else None

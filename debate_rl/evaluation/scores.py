@@ -1,6 +1,6 @@
-"""What was played, as figures: values by problem, so that they can be compared in pairs and by groups.
+"""Figures of played debates and solutions, by problem, so that they can be paired and grouped.
 
-Intervals are clustered by problem: debate_rl.metrics.intervals has the sources.
+Intervals are clustered by problem; see debate_rl.metrics.intervals for the sources.
 """
 
 from __future__ import annotations
@@ -44,21 +44,23 @@ from rewards.truth import grades_of_solutions, is_right, score_of
 
 Kind: TypeAlias = Literal["level", "subject", "pass rate"]
 KINDS: tuple[Kind, ...] = ("level", "subject", "pass rate")
-"""What figures are also shown by."""
+"""Properties of problems by which figures are also broken down."""
 Values = Mapping[str, Sequence[float]]
-"""A figure's values by problem."""
+"""The values of a figure, by problem id."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scores:
     """The figures of one policy: ``values[figure][problem]``, each value a rate in [0, 1] or a token count.
 
-    ``problems`` are those that the grader gave a verdict on, all of them by id; ``ungraded`` counts what was
-    left out, never as wrong. ``samples``: solutions of a problem that spend the tokens of a debate; without
-    debates, all of them. ``mode``: the grader's, of every figure that names no other. ``compared``: verdicts
-    of a verifier model and the truth on the same solutions, by problem; ``asked``: what it was asked, as
-    ``VerifierModel.take_tally`` counts it. ``bands``: the stratum of measured pass rates that a problem lies
-    in, by problem, where these were measured.
+    ``problems``: all problems with a verdict from the grader, by id.
+    ``ungraded``: the number of problems without a verdict, which are left out and not counted as wrong.
+    ``samples``: the number of solutions of a problem that cost the tokens of a debate, or of all solutions if
+    there are no debates.
+    ``mode``: the grading mode of every figure that does not name another mode.
+    ``compared``: for each problem, the verdicts of a verifier model and the truth on the same solutions.
+    ``asked``: counts of what the verifier model was asked, from ``VerifierModel.take_tally``.
+    ``bands``: for each problem with a measured pass rate, the band that the rate lies in.
     """
 
     values: Mapping[str, Values]
@@ -71,12 +73,12 @@ class Scores:
     asked: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def agreement(self) -> dict[str, Estimate]:
-        """Return how far a verifier model's verdicts agree with truth; nothing without both."""
+        """Return how well a verifier model's verdicts agree with the truth, or {} without both."""
         pairs = [(pair, problem) for problem, pairs in self.compared.items() for pair in pairs]
         return agreement([pair for pair, _ in pairs], [problem for _, problem in pairs])
 
     def estimate(self, name: str, only: frozenset[str] | None = None) -> Estimate | None:
-        """Return the mean of a figure, over some of the problems; None if it has no value there."""
+        """Return the mean of a figure over the problems in ``only`` (None: all), or None without values."""
         counted = [
             (value, problem)
             for problem, values in self.values.get(name, {}).items()
@@ -86,7 +88,9 @@ class Scores:
         return clustered_mean([v for v, _ in counted], [p for _, p in counted]) if counted else None
 
     def groups(self, kind: Kind) -> dict[str, frozenset[str]]:
-        """Return the problems of each level, subject or pass rate, by its name; none if none has one."""
+        """Return the problem ids of each level, subject or pass rate, by name. Unlabelled problems are left
+        out.
+        """
         groups: dict[str, set[str]] = defaultdict(set)
         for name, problem in self.problems.items():
             labels = {"level": problem.level, "subject": problem.source.partition("/")[2]}
@@ -99,9 +103,11 @@ class Scores:
 
 
 def difference(scores: Scores, name: str, base: Scores, minus: str) -> Estimate | None:
-    """Return figure ``name`` of one minus figure ``minus`` of the other, paired by the problems of both.
+    """Return figure ``name`` of ``scores`` minus figure ``minus`` of ``base``, paired over the common
+    problems.
 
-    Two problems of the same id are one only where all else is the same too, except for the examples shown.
+    Problems with the same id are paired only if everything else about them is equal too, except for the
+    examples shown. Return None without common problems.
     """
     left, right = scores.values.get(name, {}), base.values.get(minus, {})
     shared = [
@@ -129,11 +135,11 @@ class _Sheet:
         self.compared: dict[str, list[Compared]] = {}
 
     def put(self, problem: Problem, name: str, *values: float | bool) -> None:
-        """Take values of one figure."""
+        """Add values of one figure on a problem."""
         self.values[name][problem.id] += [float(value) for value in values]
 
     def debate(self, graded: Graded) -> None:
-        """Take the figures of a debate."""
+        """Add the figures of a debate."""
         debate, problem = graded.debate, graded.debate.problem
         self._verdicts(graded, "debate")
         if graded.truth is not None:
@@ -147,7 +153,7 @@ class _Sheet:
         self._cost(problem, "debate", _replies([graded]))
 
     def _rounds(self, graded: Graded) -> None:
-        """Accuracy by round, of the winner, of the last round's majority; whether any agent was right."""
+        """Add the accuracy by round, of the winner and the last majority, and whether any agent was right."""
         debate, problem = graded.debate, graded.debate.problem
         rounds = debate.protocol.num_rounds
         by_round = answers_by_round(debate, graded.correct, self.key)
@@ -169,7 +175,7 @@ class _Sheet:
         self._instructions(problem, "debate/instructions", spoken)
 
     def sizes(self, debates: Sequence[Debate]) -> None:
-        """Agents and rounds, where debates differ in them or may stop; and whether each stopped."""
+        """Add the agents and rounds if debates differ in them or may stop early, and whether each stopped."""
         stops = any(map(may_stop, debates))
         if not stops and len({(d.protocol.num_agents, d.protocol.num_rounds) for d in debates}) <= 1:
             return
@@ -180,7 +186,7 @@ class _Sheet:
                 self.put(debate.problem, "debate/stopped", debate.rounds_saved is not UNSET)
 
     def solutions(self, played: Played, group: Sequence[Graded]) -> None:
-        """Accuracy of single solutions, pass@k and cons@k for the powers of 2, and what they cost."""
+        """Add the accuracy and the cost of single solutions, and pass@k and cons@k for powers of 2."""
         problem = group[0].debate.problem
         self._cost(problem, "direct", _replies(group)[: played.samples])
         for one in group:
@@ -204,7 +210,7 @@ class _Sheet:
         self._tools("direct", group)
 
     def _verdicts(self, graded: Graded, mode: Literal["debate", "direct"]) -> None:
-        """A verifier model's verdicts on the solutions, and the truth if there is any."""
+        """Add a verifier model's verdicts on the solutions, and their comparison with the truth if known."""
         verdicts, problem = graded.verdicts, graded.debate.problem
         if verdicts is None:
             return
@@ -222,13 +228,13 @@ class _Sheet:
             self.put(problem, "verifier/debate/score/winner", *(() if score is None else (score,)))
 
     def _tools(self, mode: Literal["debate", "direct"], parts: Sequence[Graded]) -> None:
-        """Programs of the turns on one problem, where any may run."""
+        """Add the figures of the programs of the turns on one problem, if programs may run."""
         turns = [(turn, is_right(turn.id, part.correct)) for part in parts for turn in part.debate.turns]
         for name, values in tool_figures(turns).items():
             self.put(parts[0].debate.problem, f"{mode}/tools/{name}", *values)
 
     def _instructions(self, problem: Problem, name: str, turns: Sequence[Turn]) -> None:
-        """Each instruction followed or not; nothing of another environment's instructions."""
+        """Add whether each instruction was followed. Instructions of another environment are left out."""
         if problem.kind != "instructions":
             return
         try:
@@ -240,9 +246,9 @@ class _Sheet:
             self.put(problem, name, *met)
 
     def _partial(self, problem: Problem, name: str, turns: Sequence[Turn], *, at_k: bool = False) -> None:
-        """How much of each solution is right, if that is measured, and of the best of k of them.
+        """Add the partial score of each solution, if scores are measured, and with ``at_k`` of the best of k.
 
-        Of a missing solution nothing is right.
+        A missing solution has score 0.
         """
         known = [score_of(turn) for turn in turns]
         if problem.kind in WHOLE_RESPONSE or any(score is not None for score in known):
@@ -259,9 +265,10 @@ class _Sheet:
 
 
 def scores(played: Played, key: AnswerKey) -> Scores:
-    """Return the figures of what was played; ``key`` says which wrong answers a majority counts together.
+    """Return the figures of everything that was played.
 
-    A problem of which some answer, of whatever seed, has no verdict is left out.
+    ``key`` decides which wrong answers a majority counts as the same. A problem is left out if any of its
+    answers, with any seed, has no verdict.
     """
     sheet = _Sheet(key)
     parts = (played.debates, played.greedy, *played.opening)
@@ -300,12 +307,14 @@ def _replies(parts: Sequence[Graded]) -> list[Completion]:
 
 
 def winner_is_right(debate: Debate, grades: Grades, rewards: Rewards) -> float:
-    """Return 1.0 when the winner is right."""
+    """Return 1.0 if the winner of a debate is right, otherwise 0.0."""
     return float(is_right(winner_of(debate, rewards), grades) is True)
 
 
 def winner_of(debate: Debate, rewards: Rewards) -> TurnId:
-    """Return the winner of the last judged round; without any vote an agent of the last round is drawn."""
+    """Return the winner of the last judged round, or without any vote a randomly drawn agent of the last
+    round.
+    """
     last = debate.protocol.num_rounds - 1
     drawn = Random(derive_seed(debate.seed, "no votes")).choice(speakers(debate.protocol, last))
     return voted_winner(rewards.peer, seed=debate.seed) or TurnId(drawn, last)

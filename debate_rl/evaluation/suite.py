@@ -17,31 +17,31 @@ from envs.types import MODES, Mode
 
 Table: TypeAlias = dict[str, Any]
 WHOLE = 1_000_000_000
-"""``held_out.limit`` of a suite's set that names none: all its problems."""
+"""Default ``held_out.limit`` of a suite's set, which means all of its problems."""
 TABLES = ("held_out", "debate", "grader", "shots")
 """The tables of a recipe that decide an evaluation."""
 ANEW = ("held_out", "grader", "shots")
-"""Tables that a set replaces as a whole: it takes none of the recipe's keys."""
+"""Tables that a set replaces as a whole, so that no keys of the recipe remain in them."""
 
 
 class SuiteSet(Settings):
-    """One set of a suite: what it is there for, and how it is evaluated."""
+    """One data set of a suite: its role, and how it is evaluated."""
 
     role: str = Field(default="", max_length=60)
-    """What it is there for, as "train-like", "held-out", "canary", "floor", "ceiling" or "temporal OOD"."""
+    """The role of the set, as "train-like", "held-out", "canary", "floor", "ceiling" or "temporal OOD"."""
     direct: bool = False
-    """Whether one agent alone solves, and no debates are held."""
+    """Whether one agent alone solves the problems, without debates."""
     samples: int = Field(default=0, ge=0)
-    """Direct solutions of each problem, at least; as ``--samples``."""
+    """Minimum number of direct solutions of each problem, as ``--samples``."""
     greedy: bool = False
     """Whether one more solution is sampled at temperature 0."""
     held_out: Table = Field(default_factory=dict)
-    """Which problems: keys of a recipe's ``held_out``. ``kind`` is the set's name unless it is given, and all
-    its problems are taken unless ``limit`` says how many."""
+    """Which problems are evaluated: keys of a recipe's ``held_out``. ``kind`` is the set's name by default,
+    and all of its problems are used unless ``limit`` is given."""
     debate: Table = Field(default_factory=dict)
     """Keys of a recipe's ``debate``, as prompts, temperature, max_tokens."""
     grader: Table = Field(default_factory=dict)
-    """Keys of a recipe's ``grader``: mode, and other modes in ``beside``."""
+    """Keys of a recipe's ``grader``: the mode, and further modes in ``beside``."""
     shots: Table = Field(default_factory=dict)
     """Keys of a recipe's ``shots``: examples before each problem."""
 
@@ -52,21 +52,21 @@ class SuiteSet(Settings):
 
 
 class Suite(Settings):
-    """Data sets that are evaluated together. ``all``: defaults of every set."""
+    """Data sets that are evaluated together."""
 
     all: SuiteSet = SuiteSet()
-    """What holds for every set that does not say otherwise."""
+    """Defaults for every set."""
     sets: dict[str, SuiteSet] = Field(min_length=1)
     """The sets by name, in the order of the table."""
 
 
 @dataclass(frozen=True, slots=True)
 class EvalSet:
-    """A data set as it is evaluated.
+    """A data set with the settings of its evaluation.
 
-    ``before`` and ``after``: ``key=value`` texts that change the recipe, before those of the command line and
-    after them. ``key``: where the data set was named, for errors. ``modes``: further modes that grade. The
-    rest is as in ``SuiteSet``.
+    ``before`` and ``after`` are ``key=value`` overrides of the recipe, which apply before and after the
+    overrides of the command line. ``key`` says where the data set was named, for error messages. ``modes``
+    are further grading modes. The other fields are as in ``SuiteSet``.
     """
 
     name: str
@@ -81,9 +81,10 @@ class EvalSet:
 
 
 def read_suite(name: str, only: Sequence[str] = ()) -> list[EvalSet]:
-    """Return the sets of a suite, of a file or shipped; ``only`` these of them, in the suite's order.
+    """Return the sets of a suite, in the suite's order. The suite is a file or one of the shipped suites.
 
-    ConfigError, in one line, for what is not a suite, and for a set that it does not have.
+    With ``only``, return only the sets of these names. ConfigError, in one line, for something that is not a
+    suite, and for a set that the suite does not have.
     """
     path = find_suite(name)
     suite = read_config(Suite, path)
@@ -100,7 +101,10 @@ def read_suite(name: str, only: Sequence[str] = ()) -> list[EvalSet]:
 
 
 def _eval_set(name: str, settings: SuiteSet, path: Path) -> EvalSet:
-    """Return a set; the limit of replies and the mode of its published figures hold where it names none."""
+    """Return a set of a suite.
+
+    The reply limit and the grading mode of the data set's published figures are defaults.
+    """
     where = f"{path}: sets.{name}"
     tables = {key: getattr(settings, key) for key in TABLES}
     tables["held_out"] = {"kind": name, "limit": WHOLE, **settings.held_out}
@@ -114,7 +118,7 @@ def _eval_set(name: str, settings: SuiteSet, path: Path) -> EvalSet:
 
 
 def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> Table:
-    """Return two nested tables as one; what the upper one says counts."""
+    """Merge two nested tables. Values of ``above`` take precedence."""
     nested = {
         key: _merged(below[key], above[key])
         for key in below.keys() & above
@@ -124,7 +128,8 @@ def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> Table:
 
 
 def swept(sets: Iterable[EvalSet], sweep: str) -> list[EvalSet]:
-    """Return each set once for every value of ``KEY=A,B,C``, named by it; without a sweep the sets.
+    """Return each set once for every value of ``KEY=A,B,C`` with the value in its name, or the sets as they
+    are.
 
     >>> [one.name for one in swept([EvalSet("gsm8k", "--on")], "debate.max_tokens=256,1024")]
     ['gsm8k, debate.max_tokens=256', 'gsm8k, debate.max_tokens=1024']
@@ -148,7 +153,7 @@ def swept(sets: Iterable[EvalSet], sweep: str) -> list[EvalSet]:
 
 
 def modes_named(names: Iterable[str]) -> tuple[Mode, ...]:
-    """Return the modes of these names, in the order of ``MODES``; ValueError if one is unknown."""
+    """Return the modes of these names, in the order of ``MODES``. ValueError for an unknown name."""
     wanted = list(names)
     for name in wanted:
         if name not in MODES:

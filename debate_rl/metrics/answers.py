@@ -1,5 +1,6 @@
-"""How good the answers to a problem are: pass@k, avg@k, cons@k over its K * N answers of one round, and the
-figures of each source of problems where a run trains on several.
+"""How good the answers to a problem are: pass@k, avg@k and cons@k over the K * N answers of one round.
+
+If a run trains on several sources of problems, each source also has figures of its own.
 """
 
 from __future__ import annotations
@@ -21,16 +22,16 @@ from rewards.truth import grade_of, is_right, round_accuracy, score_of
 from rewards.types import known_values
 
 MOST = 16
-"""Maximum number of sources with curves of their own: the topics of a large set have none."""
+"""Maximum number of sources with curves of their own, so that the many topics of a large set have none."""
 LONGEST = 60
-"""Characters of a source's name in metrics."""
+"""Maximum number of characters of a source's name in metrics."""
 _NO_NAME = re.compile(r"[^\w.-]+", re.ASCII)
 
 
 class Answer(NamedTuple):
-    """One graded answer; ``key`` is equal for equal answers, None if none was found.
+    """One graded answer. Equal answers have equal ``key``; it is None if no answer was found.
 
-    ``free``: a response of its own, so that two right ones are not the same answer.
+    ``free``: whether the answer is a whole response, so that two right answers are not the same answer.
     """
 
     key: str | None
@@ -39,7 +40,7 @@ class Answer(NamedTuple):
 
 
 def mean_of(name: str, values: Iterable[float]) -> dict[str, float]:
-    """Return {name: mean}, or nothing if there is nothing to average.
+    """Return {name: mean}, or {} if there is nothing to average.
 
     >>> mean_of("a", [1, 2]), mean_of("a", [])
     ({'a': 1.5}, {})
@@ -49,7 +50,7 @@ def mean_of(name: str, values: Iterable[float]) -> dict[str, float]:
 
 
 def pass_at_k(n: int, right: int, k: int) -> float:
-    """Return the chance that k of n answers, drawn without replacement, hold a right one.
+    """Return the chance that k of n answers, drawn without replacement, include a right answer.
 
     1 - C(n - right, k) / C(n, k): unbiased, with n >= k [Chen et al. 2021, arXiv 2107.03374, eq. 1].
 
@@ -62,9 +63,9 @@ def pass_at_k(n: int, right: int, k: int) -> float:
 
 
 def best_of_k(scores: Sequence[float], k: int) -> float:
-    """Return the expected highest of k scores drawn without replacement: pass@k where scores are 0 or 1.
+    """Return the expected maximum of k scores drawn without replacement; for scores of 0 or 1 this is pass@k.
 
-    The sum over i of s_(i) C(i - 1, k - 1) / C(n, k), scores in rising order.
+    It is the sum over i of s_(i) C(i - 1, k - 1) / C(n, k), with scores in ascending order.
 
     >>> best_of_k([0.0, 0.5, 1.0], 2) == (0.5 + 1.0 + 1.0) / 3
     True
@@ -78,7 +79,7 @@ def best_of_k(scores: Sequence[float], k: int) -> float:
 
 
 def powers_to(most: int) -> list[int]:
-    """Return the powers of 2 below ``most`` and itself: the k of pass@k.
+    """Return the powers of 2 below ``most``, then ``most`` itself: the values of k for pass@k.
 
     >>> powers_to(1), powers_to(4), powers_to(17)
     ([1], [1, 2, 4], [1, 2, 4, 8, 16, 17])
@@ -87,10 +88,10 @@ def powers_to(most: int) -> list[int]:
 
 
 def consensus(answers: Sequence[Answer]) -> float:
-    """Return the chance that the most frequent answer is right, ties drawn fairly; 0.0 without any answer.
+    """Return the chance that the most frequent answer is right, or 0.0 without any answer.
 
-    Right answers count as one answer however they are written, unless they are free responses; wrong ones
-    count by their key. Missing answers have no vote.
+    Ties are broken uniformly at random. Right answers count as one answer however they are written, unless
+    they are free responses. Wrong answers are counted by their key. Missing answers have no vote.
 
     >>> consensus([Answer("4", True), Answer("4.0", True), Answer("5", False)])
     1.0
@@ -109,7 +110,7 @@ def consensus(answers: Sequence[Answer]) -> float:
 def graded_answers(
     debate: Debate, correct: Correct, key: AnswerKey = plain_key
 ) -> Iterator[tuple[int, Answer]]:
-    """Yield (round, answer) of every solution turn that was graded."""
+    """Yield (round, answer) for every graded solution turn."""
     for turn in debate.turns:
         grade, text = grade_of(turn.id, correct), turn.parsed.answer
         if grade is not None:
@@ -118,7 +119,10 @@ def graded_answers(
 
 
 def answers_by_round(debate: Debate, correct: Correct, key: AnswerKey = plain_key) -> dict[int, list[Answer]]:
-    """Return the graded answers of each round; the last ones again for each round that a stop saved."""
+    """Return the graded answers of each round.
+
+    If the debate stopped early, the last answers count again in each round that was saved.
+    """
     by_round: dict[int, list[Answer]] = defaultdict(list)
     for round_, answer in graded_answers(debate, correct, key):
         by_round[round_].append(answer)
@@ -130,13 +134,15 @@ def answers_by_round(debate: Debate, correct: Correct, key: AnswerKey = plain_ke
 def answer_metrics(
     debates: Sequence[Debate], correct: Sequence[Correct], *, key: AnswerKey = plain_key
 ) -> dict[str, float]:
-    """Return accuracy by round and the figures of each problem's last round, each a mean over problems.
+    """Return the accuracy by round, and pass@k, avg@k and cons@k over the last round of each problem.
 
-    ``correct`` is the mean over all graded answers of every round, ``accuracy/round_r`` of one; missing
-    counts as wrong, ungraded takes no part. k is the number of answers to the problem with the fewest graded;
-    ``pass@k`` also comes for the powers of 2 below. ``key`` says which wrong answers ``cons@k`` counts
-    together. A debate that stopped early counts its last answers in the saved rounds too: otherwise agreement
-    on right answers would lower accuracy. ``accuracy/n`` counts the answers that were given.
+    ``accuracy`` is the mean over all graded answers of every round, and ``accuracy/round_r`` over those of
+    round r. A missing answer counts as wrong; an ungraded answer is left out. ``accuracy/n`` counts the
+    answers that were given. k is the smallest number of graded answers to a problem; ``pass@k`` is also
+    reported for the powers of 2 below k. pass@k, avg@k and cons@k are means over problems. ``key`` decides
+    which wrong answers
+    ``cons@k`` counts as the same. A debate that stopped early counts its last answers in the saved rounds
+    too: otherwise agreement on right answers would lower accuracy.
     """
     by_round: dict[int, dict[str, list[Answer]]] = defaultdict(lambda: defaultdict(list))
     given, ends = 0, dict[str, int]()
@@ -171,9 +177,9 @@ def _rate(answers: Sequence[Answer]) -> float:
 def winner_metrics(
     debates: Sequence[Debate], correct: Sequence[Correct], rewards: Sequence[Rewards]
 ) -> dict[str, float]:
-    """Return how often the winner of the last judged round is right, and its lead over that round.
+    """Return how often the winner of the last judged round is right, and its lead over that round's accuracy.
 
-    Over the debates with a graded winner; ``winner/n`` counts them.
+    Both are means over the debates with a graded winner, whose number is ``winner/n``.
     """
     right: list[float] = []
     lift: list[float] = []
@@ -188,9 +194,9 @@ def winner_metrics(
 
 
 def sources_of(problems: Iterable[Problem]) -> dict[str, str]:
-    """Return the name of each source in metrics; nothing if there is one, or more than ``MOST``.
+    """Return the name of each source in metrics, or {} if there is only one or there are more than ``MOST``.
 
-    A source is named as ``Problem.source``, without the data set where all are of one.
+    The name comes from ``Problem.source``, without the data set if all sources belong to the same data set.
 
     >>> sources_of([Problem(name, "?", source=f"rlvr_mixed/{name}") for name in ("gsm8k", "MATH")])
     {'rlvr_mixed/gsm8k': 'gsm8k', 'rlvr_mixed/MATH': 'math'}
@@ -213,8 +219,8 @@ def source_metrics(
 ) -> dict[str, float]:
     """Return share, accuracy, pass@k, score and truth reward of each source in the batch (``sources_of``).
 
-    The share is of all debates of the batch; accuracy and score are means over solutions of every round,
-    pass@k over problems, k being the solutions that each has.
+    The share is the fraction of the batch's debates. Accuracy and score are means over the solutions of every
+    round. pass@k is a mean over problems, and k is the smallest number of graded solutions to a problem.
     """
     of_source: dict[str, list[int]] = defaultdict(list)
     for index, debate in enumerate(debates):
@@ -240,9 +246,9 @@ def source_metrics(
 
 
 def score_metrics(debates: Iterable[Debate], correct: Iterable[Correct]) -> dict[str, float]:
-    """Return the mean score of graded solutions if that is measured; of a missing one it is 0.
+    """Return the mean score of graded solutions, or {} if scores are not measured.
 
-    A score is the share of instructions that are followed, or an overlap's F1.
+    A score is the fraction of instructions that are followed, or the F1 of an overlap. A missing score is 0.
     """
     scores: list[float] = []
     for debate, table in zip(debates, correct, strict=True):

@@ -1,7 +1,7 @@
 """The figures of a batch of debates: rewards by stream, votes by kind, judging, format, lengths.
 
-Names never depend on the data, except the k of pass@k; a mean of nothing is left out, because no value
-is not zero. Counts are always there.
+The names of metrics never depend on the data, except for the k of pass@k. A mean over no values is left out,
+because it is not zero. Counts are always present.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ def debate_metrics(
     verified: Mapping[str, int] | None = None,
     likelihoods: Sequence[Likelihoods] = (),
 ) -> dict[str, float]:
-    """Return the metrics of a batch: entry i of each argument is about debate i.
+    """Return the metrics of a batch: entry i of each sequence is about debate i.
 
-    ``correct[i][agent][round]`` as for score_debate; ``evaluation`` as for token_streams; ``grader`` is the
-    tally of debate_rl.evaluation.grading.grade_debate; ``key`` as for answer_metrics; ``sources`` as for
-    source_metrics.
-    ``verdicts`` of a verifier model are no truth: what they rewarded is not in the truth stream's figures.
+    ``correct[i][agent][round]`` is as for score_debate, ``evaluation`` as for token_streams, ``key`` as for
+    answer_metrics, and ``sources`` as for source_metrics. ``grader`` is the tally of
+    debate_rl.evaluation.grading.grade_debate. The ``verdicts`` of a verifier model are not truth: the figures
+    of the truth stream leave out rewards that come from verdicts.
     """
     said = verdicts or [None] * len(debates)
     true = [of_truth_alone(*one) for one in zip(rewards, correct, said, strict=True)]
@@ -83,9 +83,9 @@ def debate_metrics(
 
 
 def grader_metrics(tally: Mapping[str, int]) -> dict[str, float]:
-    """Return answers without a verdict, the share that math-verify decided, and the grader's seconds.
+    """Return the counts of ungraded answers, the fraction that math-verify decided, and the grader's seconds.
 
-    For each other grading mode: the share of right ones and of those without an answer.
+    For each other grading mode, also return the fraction of right answers and of missing answers.
 
     >>> grader_metrics({"correct": 3, "timeout": 1, "symbolic": 2, "microseconds": 8000})
     {'grader/timeout': 1.0, 'grader/crash': 0.0, 'grader/symbolic_share': 0.5, 'seconds/grade': 0.008}
@@ -103,7 +103,7 @@ def grader_metrics(tally: Mapping[str, int]) -> dict[str, float]:
 
 
 def reward_metrics(rewards: Sequence[Rewards]) -> dict[str, float]:
-    """Return mean, population standard deviation and n of each stream over the turns that have a value."""
+    """Return the mean, population standard deviation and n of each stream over the turns with a value."""
     result: dict[str, float] = {}
     further = [
         name for name in OPTIONAL_STREAMS if any(getattr(reward, name) is not UNSET for reward in rewards)
@@ -118,10 +118,11 @@ def reward_metrics(rewards: Sequence[Rewards]) -> dict[str, float]:
 
 
 def counter_metrics(debates: Sequence[Debate], rewards: Sequence[Rewards]) -> dict[str, float]:
-    """Return every counter summed over the batch, votes where none was due, and shares of the due turns.
+    """Return every counter summed over the batch, the number of votes that were not due, and two fractions.
 
-    ``judge/parsed_share``: due turns with at least one valid vote; ``judge/signal_share``: those with a
-    judge reward.
+    Both are fractions of the turns that owe votes: ``judge/parsed_share`` of turns with at least one valid
+    vote,
+    ``judge/signal_share`` of turns with a judge reward.
     """
     total: Counter[str] = Counter()
     for reward in rewards:
@@ -137,11 +138,11 @@ def counter_metrics(debates: Sequence[Debate], rewards: Sequence[Rewards]) -> di
 
 
 def judge_metrics(debates: Sequence[Debate], correct: Sequence[Correct]) -> dict[str, float]:
-    """Return how well decidable pairs (exactly one side right, both graded) were judged.
+    """Return how well the judges compared decidable pairs: both sides are graded and exactly one is right.
 
-    ``judge/decidable_votes`` counts valid votes on them, ``judge/decidable_pairs`` the pairs that judges
-    could have compared. accuracy = right / votes, strict_accuracy = right / pairs, coverage = votes / pairs;
-    a tie is not right.
+    ``judge/decidable_votes`` counts the valid votes on decidable pairs. ``judge/decidable_pairs`` counts the
+    decidable pairs that judges could have compared. accuracy = right / votes, strict_accuracy = right /
+    pairs, coverage = votes / pairs. A tie is not right.
     """
     counts = JudgeCounts()
     for debate, table in zip(debates, correct, strict=True):
@@ -157,13 +158,15 @@ def judge_metrics(debates: Sequence[Debate], correct: Sequence[Correct]) -> dict
 
 
 def due_pairs_of(debate: Debate) -> list[DuePair]:
-    """Return the pairs that the judges of a debate could compare, with the votes that count."""
+    """Return the pairs that the judges of a debate could compare, each with its valid votes."""
     box = ballot_box(debate)
     return due_pairs(box, valid_votes(box))
 
 
 def format_metrics(debates: Sequence[Debate]) -> dict[str, float]:
-    """Return shares of turns: valid, well-formed XML, with each kind of failure, cut off, answers missing."""
+    """Return the fractions of turns that are valid, are well-formed XML, have each kind of failure, are cut
+    off, or lack an answer.
+    """
     turns = [turn for debate in debates for turn in debate.turns]
     solved = [turn for turn in turns if not turn.ballot]
     result = mean_of("format/valid", (valid for debate in debates for valid in are_valid(debate)))
@@ -177,7 +180,10 @@ def format_metrics(debates: Sequence[Debate]) -> dict[str, float]:
 
 
 def are_valid(debate: Debate) -> list[bool]:
-    """Return of each turn whether all due was read, nothing was wrong, and due comparisons gave a vote."""
+    """Return, for each turn, whether the turn is valid.
+
+    A valid turn has every part that was due, no failure, and a vote if comparisons were due.
+    """
     box = ballot_box(debate)
     unvoted = penalized_turns(box, valid_votes(box))
     return [
@@ -219,7 +225,10 @@ def length_metrics(debates: Sequence[Debate], *, evaluation: Author) -> dict[str
 
 
 def swap_metrics(debates: Sequence[Debate]) -> dict[str, float]:
-    """Return the mean consistency of ballots under swap, and the tokens of second ones, if there are any."""
+    """Return the mean consistency of ballots under swap and the tokens of the swapped ballots.
+
+    Return {} if no ballot was repeated with swapped order.
+    """
     again = [one for debate in debates for one in debate.swapped or ()]
     if not again:
         return {}
@@ -229,7 +238,9 @@ def swap_metrics(debates: Sequence[Debate]) -> dict[str, float]:
 
 
 def compression_metrics(debates: Sequence[Debate], config: DebateConfig) -> dict[str, float]:
-    """Return how many solutions were shown shortened, and how many of them cut as no try could be shown."""
+    """Return how many solutions were compressed, and how many of these were cut because no attempt was
+    usable.
+    """
     if config.compress.over is None:
         return {}
     made = [one for debate in debates for one in debate.compressions or ()]
@@ -241,9 +252,9 @@ def compression_metrics(debates: Sequence[Debate], config: DebateConfig) -> dict
 
 
 def size_metrics(debates: Sequence[Debate], config: DebateConfig) -> dict[str, float]:
-    """Return mean agents and rounds where these differ by level, and the share that stopped where any may.
+    """Return the mean number of agents and rounds, if these differ by level.
 
-    The final ballot is not a round.
+    If debates may stop early, also return the fraction that did. The final ballot is not a round.
     """
     stops, sizes = config.min_rounds is not None, [debate.protocol for debate in debates]
     result = mean_of("agents", (size.num_agents for size in sizes)) if config.by_level else {}

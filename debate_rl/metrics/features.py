@@ -32,11 +32,13 @@ OUTCOMES = ("mended", "broken")
 
 
 def criticism_metrics(debates: Sequence[Debate], correct: Sequence[Correct]) -> dict[str, float]:
-    """Return the figures of the criticism in a batch; nothing if no turn holds any.
+    """Return the metrics of the criticism in a batch, or {} if no turn can contain criticism.
 
-    In ``wrong_share``, ``score_drop`` and ``persuasive_share`` a solution counts once for each critic of it.
-    ``mended``: wrong solutions that became right, ``broken``: right ones that became wrong; ``_alone``: of
-    those that nobody criticised.
+    In ``wrong_share``, ``score_drop`` and ``persuasive_share``, a solution counts once for each of its
+    critics.
+    ``mended`` is the fraction of wrong solutions that became right, and ``broken`` the fraction of right
+    solutions that became wrong. With ``_alone``, they are over the solutions that nobody criticised,
+    otherwise over the criticised solutions.
     """
     turns = [turn for debate in debates for turn in debate.turns if turn.parsed.criticisms is not UNSET]
     if not turns:
@@ -75,9 +77,10 @@ def criticism_metrics(debates: Sequence[Debate], correct: Sequence[Correct]) -> 
 
 
 class Segment(NamedTuple):
-    """Tokens of a phase of a critique and one stream that rewards them.
+    """The tokens of one phase of a critique, with one stream that rewards them.
 
-    ``weight``: of the stream's advantage; ``reward``: its mean over the turns that have one, else None.
+    ``weight``: the weight of the stream's advantage. ``reward``: the mean reward over the ``turns`` turns
+    with a value, or None without any.
     """
 
     name: str
@@ -90,7 +93,7 @@ class Segment(NamedTuple):
 def segments(
     debate: Debate, rewards: Rewards, scheme: RewardConfig, advantages: AdvantageConfig
 ) -> list[Segment]:
-    """Return the segments of a critique in the order of the debate, with ramps at their first step."""
+    """Return the segments of a critique in the order of the debate. Ramps have their value at step 0."""
 
     def phases(round_: int) -> tuple[str, ...]:
         if holds_criticism(debate.protocol, round_):
@@ -121,7 +124,7 @@ def segments(
 
 
 def seat_metrics(debates: Sequence[Debate], correct: Sequence[Correct]) -> dict[str, float]:
-    """Return the accuracy of each kind of seat, of solutions and of votes; nothing if all learn."""
+    """Return the accuracy of the solutions and the votes of each kind of seat, or {} if all seats learn."""
     values: dict[str, list[bool]] = defaultdict(list)
     for debate, table in zip(debates, correct, strict=True):
         for name, right in seat_figures(debate, table):
@@ -130,7 +133,9 @@ def seat_metrics(debates: Sequence[Debate], correct: Sequence[Correct]) -> dict[
 
 
 def seat_figures(debate: Debate, correct: Correct) -> Iterator[tuple[str, bool]]:
-    """Yield whether each graded solution of the last round is right, and each vote on a decidable pair."""
+    """Yield the metric name and whether it is right for each graded solution of the last round and each vote
+    on a decidable pair.
+    """
     protocol = debate.protocol
     if not protocol.seats or correct is None:
         return
@@ -148,7 +153,7 @@ def seat_figures(debate: Debate, correct: Correct) -> Iterator[tuple[str, bool]]
 
 
 def tool_metrics(debates: Sequence[Debate], correct: Sequence[Correct]) -> dict[str, float]:
-    """Return the figures of the programs in a batch; nothing if no turn could run any."""
+    """Return the metrics of the programs in a batch, or {} if no turn could run programs."""
     problems: dict[str, list[tuple[Turn, bool | None]]] = defaultdict(list)
     for debate, table in zip(debates, correct, strict=True):
         problems[debate.problem.id] += [(turn, is_right(turn.id, table)) for turn in debate.turns]
@@ -160,11 +165,13 @@ def tool_metrics(debates: Sequence[Debate], correct: Sequence[Correct]) -> dict[
 
 
 def tool_figures(turns: Iterable[tuple[Turn, bool | None]]) -> dict[str, list[float]]:
-    """Return the values of each figure over a problem's turns, each right or not (None: ungraded).
+    """Return the values of each figure over the turns of one problem.
 
-    ``calls``: programs of each turn; ``failed``, ``timeouts``: of each program; ``share``: of each graded
-    answer whether its turn ran one; ``only_with_code``: of the problem whether an answer was right, and only
-    of turns that ran one. A program that was refused did not run.
+    Each turn comes with whether it is right, or None if it is ungraded. ``calls``: for each turn, the number
+    of its programs. ``failed``, ``timeouts``: for each program, whether it failed or timed out. ``share``:
+    for each graded answer, whether its turn ran a program. ``only_with_code``: for the problem, whether some
+    answer is right and every right answer is from a turn that ran a program. A refused program counts as not
+    run.
     """
     could = [(turn, right) for turn, right in turns if turn.completion.calls is not UNSET]
     if not could:
@@ -189,9 +196,11 @@ def tool_figures(turns: Iterable[tuple[Turn, bool | None]]) -> dict[str, list[fl
 
 
 class LabelCounts(NamedTuple):
-    """Problems by what rewarded their solutions, and rounds of unlabelled problems with a pseudo-label.
+    """Counts of labelled problems, and of pseudo-labels of the others.
 
-    ``graded``: pseudo-labels that a gold answer can tell right from wrong; ``right`` of them are.
+    ``problems``: all problems. ``labelled``: problems whose solutions are rewarded by truth. ``rounds``:
+    rounds of unlabelled problems. ``pseudo``: those rounds that have a pseudo-label. ``graded``:
+    pseudo-labels that can be compared with a gold answer. ``right``: pseudo-labels that agree with it.
     """
 
     problems: int = 0
@@ -202,11 +211,11 @@ class LabelCounts(NamedTuple):
     right: int = 0
 
     def plus(self, other: LabelCounts) -> LabelCounts:
-        """Return the sums."""
+        """Return the sum of both counts, field by field."""
         return LabelCounts(*(a + b for a, b in zip(self, other, strict=True)))
 
     def metrics(self) -> dict[str, float]:
-        """Return the shares; one of nothing is left out.
+        """Return the counts as fractions. A fraction whose denominator is 0 is left out.
 
         >>> LabelCounts(4, 1, rounds=6, pseudo=3, graded=2, right=1).metrics()
         {'labels/share': 0.25, 'labels/pseudo': 0.5, 'audit/pseudo_right': 0.5}
@@ -222,9 +231,9 @@ class LabelCounts(NamedTuple):
 def label_counts(
     credits: Sequence[Credit], correct: Sequence[Correct], groups: Sequence[Hashable]
 ) -> LabelCounts:
-    """Return the counts of a step; entry i of each argument is about debate i.
+    """Return the counts of a step. Entry i of each argument is about debate i.
 
-    A pseudo-label is right where most solutions with that answer are.
+    A pseudo-label is right if most of the solutions with its answer are right.
     """
     of_group: dict[Hashable, list[tuple[Credit, Correct]]] = {}
     for credit, table, group in zip(credits, correct, groups, strict=True):
@@ -239,7 +248,10 @@ def label_counts(
 
 
 def _round_labels(members: Sequence[tuple[Credit, Correct]], round_: int) -> LabelCounts:
-    """Return the counts of a round of a group; any of its solutions with the answer shows the grade."""
+    """Return the counts of one round of a group.
+
+    The grade of the pseudo-label comes from all solutions of the group with the same answer.
+    """
     labels = members[0][0].labels
     if labels[round_] is None:
         return LabelCounts(rounds=1)
@@ -257,10 +269,11 @@ def _round_labels(members: Sequence[tuple[Credit, Correct]], round_: int) -> Lab
 def likelihood_metrics(
     debates: Sequence[Debate], correct: Sequence[Correct], likelihoods: Sequence[Likelihoods]
 ) -> dict[str, float]:
-    """Return the mean likelihoods of all, right and wrong solutions and of the baselines, and their AUC.
+    """Return the mean likelihood of all, right and wrong solutions and of the baselines, and the AUC.
 
-    ``likelihood/auc``: the chance that of two solutions of one problem and round, one right and one wrong,
-    the right one makes the gold answer more likely; ties count half. A mean of nothing is left out.
+    ``likelihood/auc``: take a right and a wrong solution of the same problem and round. The AUC is the chance
+    that the right solution makes the gold answer more likely; ties count half. A mean over nothing is left
+    out.
     """
     graded = [
         (debate.problem.id, turn.id.round, grade_of(turn.id, table), value)
@@ -287,14 +300,14 @@ def likelihood_metrics(
 
 
 class Compared(NamedTuple):
-    """A verdict and the truth on the same solution."""
+    """Whether a solution passed by a verdict, and whether it is right."""
 
     passed: bool
     right: bool
 
 
 def compared(debate: Debate, correct: Correct, verdicts: Verdicts | None) -> Iterator[Compared]:
-    """Yield the verdicts on solutions that were also graded; a solution without an answer is not right."""
+    """Yield the verdict and grade of each solution with both. A solution without an answer is not right."""
     for turn in debate.turns if verdicts is not None else ():
         passed, right = verdicts.passes(turn.id) if verdicts else None, is_right(turn.id, correct)
         if passed is not None and right is not None:
@@ -302,10 +315,11 @@ def compared(debate: Debate, correct: Correct, verdicts: Verdicts | None) -> Ite
 
 
 def agreement(pairs: Sequence[Compared], clusters: Sequence[Hashable]) -> dict[str, Estimate]:
-    """Return how far verdicts agree with truth, with 95% intervals clustered by problem.
+    """Return how well verdicts agree with the truth, with 95% intervals clustered by problem.
 
-    ``agreement``: the share of equal verdicts; ``kappa``: Cohen's, the agreement beyond chance [Cohen 1960];
-    ``false_positive_rate``: passed / not right; ``false_negative_rate``: not passed / right. What has no
+    ``agreement`` is the fraction of verdicts that equal the truth. ``kappa`` is Cohen's kappa, the agreement
+    beyond chance [Cohen 1960]. ``false_positive_rate`` is the fraction of solutions that are not right but
+    passed; ``false_negative_rate`` is the fraction of right solutions that did not pass. A figure without a
     value is left out.
 
     >>> pairs = [Compared(True, True), Compared(True, False), Compared(False, False), Compared(False, False)]
@@ -340,9 +354,9 @@ def verdict_metrics(
     verdicts: Sequence[Verdicts | None],
     tally: Mapping[str, int],
 ) -> dict[str, float]:
-    """Return figures of a verifier model's verdicts in a step and their cost; nothing without one.
+    """Return the figures and the cost of a verifier model's verdicts in a step, or {} without verdicts.
 
-    ``tally`` is that of ``VerifierModel.take_tally``.
+    ``tally`` is the tally from ``VerifierModel.take_tally``.
     """
     if not any(verdicts):
         return {}
@@ -381,7 +395,7 @@ def verdict_metrics(
 
 
 def verdict_costs(tally: Mapping[str, int]) -> dict[str, float]:
-    """Return what a verifier model was asked, what that cost, and how often it gave no verdict.
+    """Return the number of a verifier model's requests, their token cost, and how often it gave no verdict.
 
     >>> verdict_costs({"requests": 2, "tokens": 500, "several": 1})["verifier/tokens/generated"]
     500.0
@@ -392,6 +406,6 @@ def verdict_costs(tally: Mapping[str, int]) -> dict[str, float]:
 
 
 def scores_of(verdicts: Verdicts, round_: int) -> list[float]:
-    """Return the scores of one round's solutions, those that have one."""
+    """Return the scores of one round's solutions, leaving out solutions without a score."""
     column = (verdicts.scores[agent][round_] for agent in range(len(verdicts.scores)))
     return [score for score in column if isinstance(score, float)]

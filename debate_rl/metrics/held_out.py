@@ -1,7 +1,8 @@
-"""RUN/held_out.jsonl: what every held-out problem gave at each evaluation, and what training changed.
+"""RUN/held_out.jsonl: the figures of every held-out problem at each evaluation, and how training changed
+them.
 
-An evaluation is one line, on the disk before the run continues. ``debate eval`` keeps a line of the same form
-in the folder of each evaluation of kept weights.
+Each evaluation is one line, which is on the disk before the run continues. ``debate eval`` writes a line of
+the same form to the folder of each evaluation of a checkpoint.
 """
 
 from __future__ import annotations
@@ -33,23 +34,25 @@ LEADS = {
     "debate/winner_minus_self_consistency": (WINNER, "direct/self_consistency"),
     "debate/majority_minus_self_consistency": ("debate/majority", "direct/self_consistency"),
 }
-"""Differences between two figures of one evaluation, over the problems with a value of both."""
+"""Differences between two figures of one evaluation, over the problems with a value of both figures."""
 COUNTS = ("/agents", "/rounds", "/calls")
-"""Suffixes of figures that count something: all others but tokens are rates."""
+"""Suffixes of figures that are counts. All other figures except tokens are rates."""
 FOLDERS = 200
-"""The most folders of evaluations that are read."""
+"""Maximum number of folders of evaluations that are read."""
 Problem = tuple[str, str]
-"""A problem's id and checksum: two problems of one id are the same where their checksums are."""
+"""A problem's id and checksum. Two problems with the same id are the same if their checksums are equal."""
 
 
 class HeldOut(Value, frozen=True):
-    """One evaluation. ``step``: how many steps its weights had learnt from.
+    """One evaluation of weights that have been trained for ``step`` steps.
 
-    ``problems``: a checksum of each graded problem, by its id. ``figures[name][id]``: the sum of a figure's
-    values on a problem, each a rate in [0, 1] or a number (of tokens, ``COUNTS``), and how many values; a
-    problem without any is not there. ``samples``, ``ungraded``: as in ``Scores``. ``series``: "" in training;
-    of ``debate eval`` a checksum of all that evaluations share which differ in the weights alone. ``data``:
-    the name of a further held-out set of a run, "" for the first one.
+    ``problems``: a checksum of each graded problem, by problem id.
+    ``figures[name][id]``: the sum and the number of a figure's values on a problem. A value is a rate in [0,
+    1], or a number of tokens or of ``COUNTS``. A problem without values has no entry.
+    ``samples``, ``ungraded``: as in ``Scores``.
+    ``series``: "" for an evaluation during training. For ``debate eval``, a checksum of everything about the
+    evaluation except the weights, so that it is equal for evaluations that differ only in their weights.
+    ``data``: the name of a further held-out set of a run, or "" for the first set.
     """
 
     step: int
@@ -61,7 +64,7 @@ class HeldOut(Value, frozen=True):
     data: str = ""
 
     def estimate(self, name: str) -> Estimate | None:
-        """Return a figure over all problems, its interval clustered by problem; None without any value."""
+        """Return a figure over all problems with an interval clustered by problem, or None if empty."""
         if name in LEADS:
             leads = self.means(name)
             return clustered_mean([*leads.values()], [*leads], signed=True) if leads else None
@@ -73,7 +76,7 @@ class HeldOut(Value, frozen=True):
         return clustered_mean([value for value, _ in values], [id for _, id in values]) if values else None
 
     def totals(self, name: str) -> dict[Problem, tuple[float, float]]:
-        """Return the sum and the number of a figure's values on each problem; a lead is one value."""
+        """Return the sum and the number of a figure's values on each problem. A lead counts as one value."""
         leads = name in LEADS
         found = (
             {id: (lead, 1) for id, lead in self.means(name).items()} if leads else self.figures.get(name, {})
@@ -81,7 +84,9 @@ class HeldOut(Value, frozen=True):
         return {(id, self.problems[id]): pair for id, pair in found.items()}
 
     def means(self, name: str) -> dict[str, float]:
-        """Return the mean of a figure on each problem that has a value; of a lead the difference there."""
+        """Return the mean of a figure on each problem with a value. For a lead, this is the difference of
+        means.
+        """
         if name in LEADS:
             ones, others = map(self.means, LEADS[name])
             return {id: one - others[id] for id, one in ones.items() if id in others}
@@ -89,11 +94,12 @@ class HeldOut(Value, frozen=True):
 
 
 class Gain(NamedTuple):
-    """One figure before and after: means over the problems with a value in both of the mean on each.
+    """One figure in an earlier and a later evaluation, over the problems with a value in both.
 
-    ``difference``: after less before, the mean of the differences within the problems, with its 95% interval.
-    ``values``: how many values the means are of, in the evaluation with fewer. ``left_out``: problems of an
-    evaluation that are not among those with a value in both.
+    ``before``, ``after``: the mean over these problems of the mean on each problem.
+    ``difference``: the mean over problems of after minus before, with its 95% interval.
+    ``values``: how many values the means are taken over, in the evaluation that has fewer.
+    ``left_out``: the number of problems of either evaluation that do not have a value in both.
     """
 
     before: float
@@ -104,22 +110,23 @@ class Gain(NamedTuple):
 
 
 def append_held_out(path: Path, evaluation: HeldOut) -> None:
-    """Append an evaluation to a file, which is on the disk as a whole line when this returns."""
+    """Append an evaluation to a file as one line, which is on the disk when this returns."""
     with LineFile(path) as file:
         file.write(to_line(evaluation))
 
 
 def to_line(evaluation: HeldOut) -> bytes:
-    """Return an evaluation as one line of JSON, without newline."""
+    """Return an evaluation as one line of JSON without a newline."""
     return msgspec.json.encode(evaluation)
 
 
 def read_held_out(run: Path, notes: list[str] | None = None, *, data: str = "") -> list[HeldOut]:
-    """Return the evaluations of a run that can be compared, by step; ``notes`` gets what cannot be read.
+    """Return the evaluations of a run that can be compared, in order of step.
 
-    They are those of training. Where these have no before and after, they are those of a series of
-    ``debate eval``, if one begins earlier or ends later; of two alike, the one with more evaluations.
-    ``data``: those of training on a further set.
+    These are the evaluations made during training. If training has no evaluation before and after, they are a
+    series of ``debate eval`` that begins earlier or ends later, if there is one. Between two series with the
+    same ends, the one with more evaluations counts. With ``data``, they are the evaluations made during
+    training on that further held-out set. ``notes`` receives a line for everything that cannot be read.
     """
     said = [] if notes is None else notes
     own = _by_step([one for one in _read(run / NAME, said) if one.data == data])
@@ -134,23 +141,23 @@ def read_held_out(run: Path, notes: list[str] | None = None, *, data: str = "") 
 
 
 def evaluations_of(path: Path) -> list[HeldOut]:
-    """Return the evaluations that a run's file holds, in the order of its lines; none without a file."""
+    """Return the evaluations in a run's file in the order of its lines, or an empty list without a file."""
     return list(_read(path, []))
 
 
 def kept_steps(path: Path) -> set[tuple[str, int]]:
-    """Return the held-out sets and steps of the evaluations that a run's file holds."""
+    """Return the held-out set and the step of each evaluation in a run's file."""
     return {(one.data, one.step) for one in _read(path, [])}
 
 
 def _by_step(evaluations: Iterable[HeldOut]) -> list[HeldOut]:
-    """Return the evaluations by step; of a repeated step the later one counts."""
+    """Return the evaluations in order of step. If a step is repeated, the later line counts."""
     latest = {one.step: one for one in evaluations}
     return [latest[step] for step in sorted(latest)]
 
 
 def _read(path: Path, notes: list[str]) -> Iterator[HeldOut]:
-    """Yield the evaluations of a file; a torn last line is still being written."""
+    """Yield the evaluations of a file, without an incomplete last line, which is still being written."""
     try:
         for number, line in enumerate(plain_lines(path), start=1):
             if not line.endswith(b"\n"):
@@ -166,7 +173,9 @@ def _read(path: Path, notes: list[str]) -> Iterator[HeldOut]:
 
 
 def gains(before: HeldOut, after: HeldOut, name: str) -> dict[Problem, float]:
-    """Return what a figure gained on each problem with a value in both, in the order of ``before``."""
+    """Return the gain of a figure on each problem with a value in both evaluations, in the order of
+    ``before``.
+    """
     old, new = before.means(name), after.means(name)
     keys = {id: (id, before.problems[id]) for id in old if id in new}
     return {key: new[id] - old[id] for id, key in keys.items() if key[1] == after.problems.get(id)}
@@ -178,7 +187,8 @@ def reach_of(name: str) -> int:
 
 
 def gain(before: HeldOut, after: HeldOut, name: str) -> Gain | None:
-    """Return what a figure gained over the problems with a value in both; None if there are none.
+    """Return the gain of a figure over the problems with a value in both, or None if there are no such
+    problems.
 
     Each problem counts once, as in ``debate eval``, however many values it has.
     """
@@ -202,7 +212,7 @@ NOT_TWO = "there are not two evaluations of the same problems to compare"
 
 
 def sentence(evaluations: Sequence[HeldOut], name: str = DIRECT) -> str:
-    """Return in one sentence what a figure was before training and is after it, and what that tells."""
+    """Return a sentence with a figure before and after training, and whether it clearly changed."""
     head = f"Held-out {FIGURES.get(name, name)}"
     if not evaluations:
         return f"{head}: not known, no evaluation was made."
@@ -216,7 +226,9 @@ def sentence(evaluations: Sequence[HeldOut], name: str = DIRECT) -> str:
 
 
 def sentences(evaluations: Sequence[HeldOut]) -> list[str]:
-    """Return the sentence of one agent's accuracy, then those of the other figures that were measured."""
+    """Return the sentence about one agent's accuracy, then a sentence for each other figure that was
+    measured.
+    """
     others = [name for name in FIGURES if any(one.figures.get(name) for one in evaluations)]
     return [sentence(evaluations, name) for name in dict.fromkeys((DIRECT, *others))]
 
@@ -226,7 +238,6 @@ def _when(one: HeldOut) -> str:
 
 
 def _alone(one: HeldOut, name: str) -> str:
-    """Return a figure of one evaluation with its interval."""
     estimate = one.estimate(name)
     if estimate is None:
         return f"without a value {_when(one)}"
@@ -235,13 +246,13 @@ def _alone(one: HeldOut, name: str) -> str:
 
 
 def on_problems(found: Gain) -> str:
-    """Return the number of problems of a gain, and a note if some are missing."""
+    """Return the number of problems of a gain in words, with a note if some problems were left out."""
     problems = counted(found.difference.clusters, "problem")
     return f"on the {problems} with a value in both" if found.left_out else problems
 
 
 def _in_words(found: Gain) -> str:
-    """Return a difference with its interval, its problems, and whether it tells anything."""
+    """Return a difference in words: its interval, its problems, and a note if the change is not clear."""
     gained, problems = found.difference, f"{on_problems(found)}, paired"
     if not isfinite(gained.low) or not isfinite(gained.high):
         return f"{signed_share(gained.value)}, {problems}: too few for an interval"

@@ -2,13 +2,13 @@
 
 Source: Miller, "Adding Error Bars to Evals" (arXiv 2411.00640), equation for clustered standard errors,
 with the small-sample factor C / (C - 1) and Student's t on C - 1 degrees of freedom. Ratios, differences,
-correlations and slopes are functions of sums: their error is that of the sums over clusters of their
-influence values [Binder 1983].
+correlations and slopes are functions of sums. Their standard error is computed from their influence values,
+summed within each cluster [Binder 1983].
 
-Figures of several runs vary with the run and with the problems that runs share: ``crossed_mean``.
+Figures of several runs vary with the run and with the problems that the runs share: see ``crossed_mean``.
 
-Values that are all alike show no spread, and a t interval of them would be a point. Values of a known range
-have the interval of ``alike`` then, which holds whatever the values are; others have none.
+If all values are equal, they have no spread, and a t interval would be a single point. If their range is
+known, they then have the interval of ``alike``, which holds for any values; otherwise they have no interval.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ Bounded = tuple[float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean in the values' unit with its 95% interval; ``n`` values in ``clusters`` problems.
+    """A mean in the unit of the values with its 95% interval, from ``n`` values in ``clusters`` problems.
 
-    ``p``: of a difference, two-sided, that its mean is 0.
+    ``p``: for a difference, the two-sided p-value of the hypothesis that its mean is 0.
     """
 
     value: float
@@ -49,7 +49,7 @@ class Estimate:
 
 
 class Numbered(dict[Any, int]):
-    """Whole numbers from 0 for keys, in the order in which they are first looked up.
+    """Numbers keys from 0 in the order in which they are first looked up.
 
     >>> numbered = Numbered()
     >>> [numbered[text] for text in ("a", "b", "a")], list(numbered)
@@ -64,9 +64,9 @@ Ordered = TypeVar("Ordered", NDArray[Any], range)
 
 
 def thirds(values: Ordered) -> tuple[Ordered, Ordered, Ordered]:
-    """Return the first, middle and last third of what is in the order of the steps: early, middle, late.
+    """Return the first, middle and last third of a sequence in order of steps: early, middle, late.
 
-    The middle has what is left over, and is all of fewer than three.
+    The middle third includes the remainder. If there are fewer than three values, it is the whole sequence.
 
     >>> thirds(range(8)), thirds(range(2))
     ((range(0, 2), range(2, 6), range(6, 8)), (range(0, 1), range(0, 2), range(1, 2)))
@@ -77,9 +77,10 @@ def thirds(values: Ordered) -> tuple[Ordered, Ordered, Ordered]:
 
 
 def spread(estimate: Estimate, digits: int, within: tuple[float, float] = (0.0, 1.0)) -> str:
-    """Return the interval as text: half its width where it is even, else its bounds; "" if it has none.
+    """Return the interval as text: half its width if it is symmetric, otherwise its bounds, or "" without
+    one.
 
-    ``within``: what the figure can be; the interval goes no further.
+    ``within``: the range of possible values, to which the interval is clipped.
 
     >>> spread(Estimate(0.5, 0.4, 0.6, 9, 9), 2), spread(Estimate(0.25, -0.2, 0.7, 4, 4), 2)
     (' ± 0.10', ' [0.00, 0.70]')
@@ -97,9 +98,9 @@ def clustered_mean(
 ) -> Estimate:
     """Return the mean of ``values`` (n,) with a cluster-robust 95% interval.
 
-    ``signed`` values are differences in [-1, 1] and have a p, others rates in [0, 1]. Without any spread the
-    interval is that of ``alike`` over the clusters; values outside the range, or of one cluster, have none.
-    ValueError on no values.
+    ``signed`` values are differences in [-1, 1] and have a p-value; other values are rates in [0, 1]. Values
+    without spread have the interval of ``alike`` over the clusters, but no interval if they are outside the
+    range or all in one cluster. ValueError if there are no values.
 
     >>> e = clustered_mean([1, 1, 0, 0], ["a", "a", "b", "b"])
     >>> e.value, e.clusters, round(e.high - e.value, 2)  # SE .5 at 1 degree of freedom
@@ -114,19 +115,23 @@ def clustered_mean(
 def crossed_mean(
     runs: Sequence[Mapping[Any, tuple[float, float]]], *, signed: bool = False, most: float = 1.0
 ) -> Estimate | None:
-    """Return the mean of runs' means with a 95% interval over other runs and other problems, or None.
+    """Return the mean of the runs' means with a 95% interval that covers new runs and new problems.
 
-    ``runs``: of each the sum of the values of each problem and their number; a run's mean is sum by number.
-    Runs may share all problems, some or none. Values lie in [0, most], ``signed`` ones in [-most, most].
-    ``n`` and ``clusters`` of the estimate count runs; of one run alone its values and problems, which say
-    nothing of other runs. Runs on one problem say nothing of others, and have no interval.
+    Return None without any values.
 
-    Runs and problems are crossed random effects. The variance is that of the runs' means by their number
-    (Student's) plus the mean covariance of two runs' means through the problems that both have, which is at
-    least 0, and so much that the whole is no less than the variance between problems alone. Where all runs
-    have all problems this is the estimator of the analysis of variance [Searle, Casella, McCulloch 1992].
-    Its degrees of freedom are Satterthwaite's [1946]. The interval is never narrower than Student's over the
-    runs, since 2 or 3 runs may agree by chance; that is the interval of runs without a problem in common.
+    ``runs``: for each run, the sum and the number of the values on each problem. The mean of a run is the
+    total sum divided by the total number. Runs may share all problems, some or none. Values lie in [0, most],
+    or in [-most, most] if ``signed``. ``n`` and ``clusters`` of the estimate count runs. A single run is an
+    exception: they count its values and problems, and its interval does not cover new runs. Runs on a single
+    problem have no interval, because they tell nothing about other problems.
+
+    Runs and problems are crossed random effects. The variance is the sum of two terms. The first is the
+    variance of the runs' means divided by their number (Student's). The second is the mean covariance of two
+    runs' means through the problems that both have; it is at least 0, and large enough that the sum is at
+    least the variance between problems alone. If all runs have all problems, this is the estimator of the
+    analysis of variance [Searle, Casella, McCulloch 1992]. The degrees of freedom are Satterthwaite's [1946].
+    The interval is never narrower than Student's over the runs, since 2 or 3 runs may agree by chance. Runs
+    without a common problem have exactly Student's interval.
 
     >>> runs = [{"a": (0, 1), "b": (1, 1)}, {"a": (1, 1), "b": (1, 1)}]
     >>> e = crossed_mean(runs)  # means .5 and 1; 12.71 times .25
@@ -160,7 +165,7 @@ def crossed_mean(
 def _crossed(
     value: float, of_runs: float, shared: float, number: int, problems: int, *, signed: bool
 ) -> Estimate:
-    """Return the wider of the interval of both variances and Student's over the runs."""
+    """Return the wider of two intervals: from both variances, and Student's interval over the runs."""
     parts = of_runs**2 / (number - 1) + shared**2 / max(problems - 1, 1)
     both = student(value, sqrt(of_runs + shared), number, number, (of_runs + shared) ** 2 / parts)
     alone = student(value, sqrt(of_runs), number, number)
@@ -169,7 +174,7 @@ def _crossed(
 
 
 def _of_one_run(run: Mapping[Any, tuple[float, float]], *, signed: bool, most: float) -> Estimate | None:
-    """Return the estimate of one run, clustered by problem; it says nothing of other runs."""
+    """Return the estimate of one run, clustered by problem. It does not cover the variation between runs."""
     totals, counts = (np.array([pair[place] for pair in run.values()], dtype=float) for place in (0, 1))
     found = ratio(totals / most, counts, np.arange(len(run)), signed=signed)
     return None if found is None else _scaled(found, most)
@@ -180,7 +185,7 @@ def _scaled(estimate: Estimate, by: float) -> Estimate:
 
 
 def wilson(rate: float, n: int) -> tuple[float, float]:
-    """Return Wilson's 95% interval of a rate over n independent trials [Wilson 1927].
+    """Return Wilson's 95% interval for a rate over n independent trials [Wilson 1927].
 
     >>> tuple(round(x, 3) for x in wilson(1.0, 10))
     (0.722, 1.0)
@@ -198,7 +203,7 @@ NO_SPREAD = 1e-12
 
 
 def mean(values: ArrayLike, clusters: Codes, *, signed: bool = False) -> Estimate | None:
-    """Return the mean of ``values`` (n,), as ``clustered_mean``; None of nothing.
+    """Return the mean of ``values`` (n,) as ``clustered_mean`` does, or None without values.
 
     >>> e = mean([1, 1, 0, 0], np.array([7, 7, 9, 9]))
     >>> e.value, e.clusters, round(e.high - e.value, 2)
@@ -209,9 +214,10 @@ def mean(values: ArrayLike, clusters: Codes, *, signed: bool = False) -> Estimat
 
 
 def ratio(top: ArrayLike, bottom: ArrayLike, clusters: Codes, *, signed: bool = False) -> Estimate | None:
-    """Return sum(top) / sum(bottom) of rows (n,); n of the estimate is the sum of ``bottom``; None if 0.
+    """Return sum(top) / sum(bottom) over rows (n,), or None if sum(bottom) is 0.
 
-    ``signed``: a difference, with its p; otherwise a rate.
+    ``n`` of the estimate is the sum of ``bottom``. ``signed``: whether the ratio is a difference, which has a
+    p-value, and not a rate.
     """
     tops, bottoms = np.asarray(top, dtype=float), np.asarray(bottom, dtype=float)
     counted = bottoms != 0
@@ -225,10 +231,11 @@ def ratio(top: ArrayLike, bottom: ArrayLike, clusters: Codes, *, signed: bool = 
 
 
 def alike(value: float, clusters: int, lowest: float, highest: float) -> tuple[float, float]:
-    """Return a 95% interval of a mean of values in [lowest, highest] of which every cluster had this one.
+    """Return a 95% interval for a mean of values in [lowest, highest] if every observed cluster has
+    ``value``.
 
-    With 97.5% confidence a share of 0.025^(1/clusters) of all clusters, at least, has this value [Clopper,
-    Pearson 1934]; on either side the others lie at the end of the range.
+    With 97.5% confidence, at least a fraction 0.025^(1/clusters) of all clusters has this value [Clopper,
+    Pearson 1934]. For each bound, all other clusters are assumed to lie at that end of the range.
 
     >>> tuple(round(x, 3) for x in alike(1.0, 3, -1.0, 1.0))  # three gains of 1 may be one in three of -1
     (-0.415, 1.0)
@@ -290,9 +297,10 @@ def _influence(numbers: Numbers, side: NDArray[np.bool_], of: Estimate) -> Numbe
 
 
 def _of_alike(unknown: Estimate, ones: Estimate, others: Estimate, *, both: bool) -> Estimate:
-    """Return a difference of two means, one without spread; ``unknown`` where that has no interval.
+    """Return the difference of two means of which at least one has no spread, or ``unknown`` without an
+    interval.
 
-    p is that of the bound nearer to 0; where ``both`` are without spread it is no less than the chance that
+    p follows from the bound nearer to 0. If ``both`` means have no spread, p is at least the chance that
     these clusters separate by side, as in Fisher's exact test.
     """
     from scipy import stats
@@ -309,9 +317,10 @@ def _of_alike(unknown: Estimate, ones: Estimate, others: Estimate, *, both: bool
 
 
 def apart(one: Bounded, other: Bounded) -> Bounded:
-    """Return the difference of two independent figures from their intervals [Newcombe 1998].
+    """Return the difference of two independent figures with its interval, from their intervals [Newcombe
+    1998].
 
-    It is too wide for two figures of the same problems, which have a paired one.
+    This interval is too wide for two figures of the same problems: use a paired interval for these.
 
     >>> apart((0.5, 0.4, 0.6), (0.3, 0.2, 0.4))[0], round(apart((0.5, 0.4, 0.6), (0.3, 0.2, 0.4))[2], 3)
     (0.2, 0.341)
@@ -325,7 +334,9 @@ def apart(one: Bounded, other: Bounded) -> Bounded:
 
 
 def holm(chances: Sequence[float]) -> list[float]:
-    """Return p-values adjusted for their number: one below .05 or more is false in 5% at most [Holm 1979].
+    """Return p-values adjusted for multiple tests by Holm's method [Holm 1979].
+
+    The chance of at least one false rejection at .05 is at most 5%.
 
     >>> holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]
@@ -339,9 +350,9 @@ def holm(chances: Sequence[float]) -> list[float]:
 
 
 def interval(value: float, influence: Numbers, clusters: Codes, n: int, *, signed: bool) -> Estimate:
-    """Return the estimate whose rows (n,) have these influence values; they sum to 0.
+    """Return the estimate whose rows have the influence values ``influence`` (n,), which sum to 0.
 
-    Without any spread between clusters, as with one alone, the bounds are infinite.
+    The bounds are infinite if there is no spread between clusters, as with a single cluster.
     """
     sums = cluster_sums(influence, clusters)
     count = len(sums)
@@ -353,7 +364,10 @@ def interval(value: float, influence: Numbers, clusters: Codes, n: int, *, signe
 
 
 def student(value: float, error: float, n: int, count: int, freedom: float | None = None) -> Estimate:
-    """Return an estimate with its standard error, by Student's t on ``freedom`` or ``count`` - 1 degrees."""
+    """Return an estimate whose interval and p-value follow from the standard error ``error``, by Student's t.
+
+    The degrees of freedom are ``freedom``, or ``count`` - 1 if it is None.
+    """
     from scipy import stats
 
     degrees = count - 1 if freedom is None else freedom

@@ -1,4 +1,4 @@
-"""Progress on the screen: bars in a terminal, in a pipe one line a step and lines for parts that take
+"""Progress on the screen: bars in a terminal; in a pipe, one line per step and lines for parts that take
 long.
 """
 
@@ -17,11 +17,11 @@ from debate_rl.formatting import duration, number, title
 from debate_rl.metrics.step_log import step_seconds
 
 SILENT_S = 30.0
-"""Seconds of silence in a pipe after which a line reports a part."""
+"""In a pipe, seconds without output after which a line reports the progress of a part."""
 RECENT = 10
-"""Steps whose mean time predicts the time that is left."""
+"""Number of recent steps whose mean time predicts the time left."""
 PATIENCE = 3
-"""Steps without anything right or readable after which a line says so."""
+"""Consecutive steps without a right answer or a readable comparison after which a line says so."""
 HEADLINES = (
     *("accuracy", "winner/accuracy", "reward/peer/std", "judge/accuracy", "format/valid"),
     *("loss", "kl_mean", "eval/sft/loss"),
@@ -31,7 +31,7 @@ OPTIMIZER = (
     *("loss", "lr", "grad_norm", "grad_clipped", "ratio_mean", "ratio_max", "clip_fraction"),
     *("entropy_mean", "kl_mean", "kl_max", "mismatch_kl", "updates", "skipped_updates", "rows"),
 )
-"""Metrics of the optimizer, which a verbose run prints below each step."""
+"""Metrics of the optimizer. A verbose run prints them below each step."""
 HELD_OUT = ("direct/accuracy", "direct/self_consistency", "debate/winner/accuracy", "judge/accuracy")
 """Held-out metrics shown after a step with an evaluation."""
 NOTHING = (
@@ -46,9 +46,10 @@ Clock: TypeAlias = Callable[[], float]
 
 
 class Pace:
-    """Predicts the rest of some work by the mean wall time of its last ``recent`` units (None: of all).
+    """Predicts the time that some work still takes from the mean wall time of its last ``recent`` units.
 
-    ``done``: units that are done at its beginning; None: unknown until the first ``reach``.
+    With ``recent`` None, the mean is over all units. ``done`` is the number of units that are done at the
+    beginning; None means unknown until the first ``reach``.
     """
 
     def __init__(
@@ -69,13 +70,19 @@ class Pace:
         return self._clock() - self._began
 
     def reach(self, done: float, *, took_s: float = 0.0) -> None:
-        """Note how many units are done; ``took_s``: time of the last one, where none is known before it."""
+        """Note how many units are done.
+
+        ``took_s``: seconds that the last unit took, used if nothing was known before it.
+        """
         now = self._clock()
         self._marks = [*(self._marks or [(now - took_s, done - 1)]), (now, done)]
         self._marks = self._marks[-self._recent - 1 :] if self._recent else [self._marks[0], self._marks[-1]]
 
     def words(self) -> str:
-        """Return the time left in words, late units taken to end now; "" before anything is done."""
+        """Return the time left in words, or "" before anything is done.
+
+        A unit that takes longer than the mean is assumed to end now.
+        """
         if not self._marks or self._marks[0][1] == self._marks[-1][1]:
             return ""
         (first, before), (last, done) = self._marks[0], self._marks[-1]
@@ -85,7 +92,10 @@ class Pace:
 
 
 class PartLines:
-    """Lines in a pipe: one at most every 30 s while a part advances, and with ``ends`` at both its ends."""
+    """Progress as lines in a pipe: at most one line per 30 s while a part advances.
+
+    With ``ends``, there is also a line at the beginning and at the end of a part.
+    """
 
     def __init__(
         self, say: Callable[[str], None], *, ends: bool = True, clock: Clock = time.monotonic
@@ -115,17 +125,17 @@ class PartLines:
             self.say(line)
 
     def close(self) -> None:
-        """Nothing is held back."""
+        """Do nothing: no line is buffered."""
 
 
 class _TimeLeft(ProgressColumn):
     def render(self, task: Task) -> Text:
-        """Return the time left of a task, by its field ``pace``."""
+        """Return the time left of a task, from its field ``pace``."""
         return Text(task.fields["pace"].words(), style="progress.remaining")
 
 
 class PartBars:
-    """A bar in a terminal for each part, until it has ended or for good (``keep``)."""
+    """Shows a bar in a terminal for each part, and removes the bar at the end of the part unless ``keep``."""
 
     def __init__(self, console: Console, *, keep: bool = False, clock: Clock = time.monotonic) -> None:
         name = TextColumn("{task.description}", markup=False)
@@ -164,7 +174,7 @@ class PartBars:
 def parts_shown(
     kind: Kind = "auto", console: Console | None = None, *, head: str = "", keep: bool = False
 ) -> Iterator[PartLines | PartBars]:
-    """Yield the display of the parts of a command; ``head``: the beginning of its lines in a pipe."""
+    """Yield the display of the parts of a command. ``head`` begins each of its lines in a pipe."""
     console = console or Console(stderr=True)
 
     def say(line: str) -> None:
@@ -176,9 +186,10 @@ def parts_shown(
 
 
 class StepDisplay:
-    """One line for each step with the time that is left, in a terminal above a bar.
+    """Prints one line per step with the time left; in a terminal, a bar is below the lines.
 
-    ``verbose``: with the metrics of the optimizer. A line also says where nothing can be learned.
+    With ``verbose``, the metrics of the optimizer follow each line. A further line warns if nothing can be
+    learned.
     """
 
     def __init__(
@@ -205,7 +216,9 @@ class StepDisplay:
         self.say("  ".join(("before the first step", *(text for text in shown if text))))
 
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
-        """Print the line of a step, with its time (without evaluation) and the time left for all steps."""
+        """Print the line of a step: its figures, its time without evaluation, and the time left for all
+        steps.
+        """
         took = step_seconds(metrics)
         self._pace.reach(step + 1, took_s=took + metrics.get("seconds/evaluate", 0.0))
         left = f", {self._pace.words()}" if step + 1 < self._steps else ""
@@ -234,7 +247,10 @@ class StepDisplay:
 def step_display(
     kind: Kind, steps: int, *, done: int = 0, console: Console | None = None
 ) -> StepDisplay | None:
-    """Return the display of a run's steps: "auto" and "verbose" have a bar in a terminal; "none" is None."""
+    """Return the display of a run's steps, or None for the kind "none".
+
+    The kinds "auto" and "verbose" show a bar if the output is a terminal.
+    """
     console = console or Console(stderr=True)
     if kind == "none":
         return None
@@ -251,7 +267,7 @@ def headline(metrics: Mapping[str, float]) -> str:
 
 
 def held_out_line(metrics: Mapping[str, float]) -> str | None:
-    """Return the figures of a held-out evaluation in a line; None for a step without one.
+    """Return the figures of a held-out evaluation in a line, or None for a step without an evaluation.
 
     >>> held_out_line({"eval/direct/accuracy": 0.25, "eval/problems": 100.0})
     'held out (100 problems): direct accuracy 0.250'

@@ -1,6 +1,7 @@
 """Files of JSON lines that grow with the steps of a run: metrics.jsonl and samples.jsonl.
 
-A run that resumes from a checkpoint writes its later steps again; their earlier lines are set aside.
+A run that resumes from a checkpoint repeats the steps after that checkpoint. The lines that it wrote for
+these steps before are set aside.
 """
 
 from __future__ import annotations
@@ -23,23 +24,29 @@ from transcripts.errors import TranscriptWriteError
 from transcripts.record import turn_rows
 
 PHASES = ("rollout", "verify", "reward", "learn", "record")
-"""The phases of a step. Other metrics in seconds are parts of these, or of the evaluation after the step."""
+"""The phases of a step. Every other metric in seconds is part of a phase, or of the evaluation after the
+step.
+"""
 LARGEST = sys.float_info.max
 SAMPLE_SHARE = 0.05
-"""Share of debates whose turns are written to samples.jsonl and shown by W&B."""
+"""Fraction of debates whose turns are written to samples.jsonl and shown in W&B."""
 Sample: TypeAlias = dict[str, Any]
-"""One turn of a sampled debate, by the columns ``SAMPLE``."""
+"""One turn of a sampled debate: a value for each column in ``SAMPLE``."""
 SAMPLE = (
     *("step", "debate", "problem", "question", "gold", "agent", "persona", "round", "ballot", "text"),
     *("tokens", "stop_reason", "answer", "grade", *(f"reward_{stream}" for stream in STREAMS)),
     *("advantage_generator", "advantage_judge", "advantage_format"),
 )
-"""As in Parquet; ``grade`` is empty for a ballot, and ``advantage_format`` is added to both others."""
+"""The columns of a sample, as in Parquet. ``grade`` is empty for a ballot.
+
+``advantage_format`` is added to both other advantages.
+"""
 
 
 def metrics_line(step: int, metrics: Mapping[str, float], *, at: float) -> bytes:
-    """Return one line of metrics.jsonl: step, seconds since 1970, metrics; non-finite ones are null and
-    named.
+    """Return one line of metrics.jsonl: the step, the seconds since 1970, and the metrics.
+
+    A metric that is not finite is written as null, and its name is listed under ``nonfinite``.
 
     >>> metrics_line(3, {"loss": 0.5, "kl": float("nan")}, at=7.0)
     b'{"step": 3, "time": 7.0, "loss": 0.5, "kl": null, "nonfinite": ["kl"]}'
@@ -52,7 +59,8 @@ def metrics_line(step: int, metrics: Mapping[str, float], *, at: float) -> bytes
 
 
 def step_seconds(metrics: Mapping[str, float | None]) -> float:
-    """Return the wall seconds of a step by its phases, without the evaluation after it.
+    """Return the wall-clock seconds of a step: the sum over its phases, without the evaluation after the
+    step.
 
     >>> step_seconds({"seconds/rollout": 2.0, "seconds/reward": 0.5, "seconds/grade": 0.4})
     2.5
@@ -61,7 +69,7 @@ def step_seconds(metrics: Mapping[str, float | None]) -> float:
 
 
 class MetricsLog(LineFile):
-    """Appends to metrics.jsonl, one line a step, on the disk before ``log`` returns."""
+    """Appends one line per step to metrics.jsonl; the line is on the disk before ``log`` returns."""
 
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
         """Append one line."""
@@ -70,7 +78,7 @@ class MetricsLog(LineFile):
 
 
 class SamplesLog(LineFile):
-    """Appends to samples.jsonl, one line a turn."""
+    """Appends one line per turn to samples.jsonl."""
 
     def show(self, step: int, samples: Sequence[Sample]) -> None:
         """Append the turns sampled in a step."""
@@ -80,8 +88,9 @@ class SamplesLog(LineFile):
 
 
 def draw_samples(records: Sequence[Record]) -> list[Sample]:
-    """Return the turns of about ``SAMPLE_SHARE`` of the debates; a debate's seed decides, so a resumed run
-    agrees.
+    """Return the turns of about a fraction ``SAMPLE_SHARE`` of the debates.
+
+    The seed of a debate decides whether it is drawn, so a resumed run draws the same debates.
     """
     return [
         sample
@@ -101,9 +110,9 @@ def samples_of(record: Record, index: int) -> Iterator[Sample]:
 
 
 def read_metrics(path: Path) -> list[dict[str, float | None]]:
-    """Return the lines of metrics.jsonl in order, without a torn last one; None is a non-finite value.
+    """Return the lines of metrics.jsonl in order, without an incomplete last line.
 
-    ValueError names a damaged line, and the value in it that is not a number.
+    A non-finite value is None. ValueError names a damaged line and the value in it that is not a number.
     """
     rows = read_rows(path)
     for number, row in enumerate(rows, start=1):
@@ -118,7 +127,10 @@ def read_metrics(path: Path) -> list[dict[str, float | None]]:
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
-    """Return the rows of such a file in order, without a torn last line; ValueError names a damaged one."""
+    """Return the rows of a file of JSON lines in order, without an incomplete last line.
+
+    ValueError names a damaged line.
+    """
     rows: list[dict[str, Any]] = []
     for number, line in enumerate(plain_lines(path), start=1):
         if not line.endswith(b"\n"):
@@ -134,9 +146,9 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
 
 
 def rewind(path: Path, step: int) -> int:
-    """Move the lines of ``step`` and later to NAME.superseded.jsonl; return their number.
+    """Move the lines of ``step`` and later steps to NAME.superseded.jsonl, and return how many were moved.
 
-    A crash loses nothing: the lines are set aside first, then the file is replaced at once.
+    A crash loses nothing: the lines are first copied, and the file is then replaced atomically.
     """
     if not path.exists():
         return 0

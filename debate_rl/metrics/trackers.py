@@ -1,6 +1,6 @@
-"""Where a run's figures go: metrics.jsonl always, W&B and TensorBoard when configured, and the screen.
+"""Sends a run's metrics to metrics.jsonl, to the screen, and to W&B and TensorBoard if configured.
 
-The x-axis of charts is the number of steps done: step 0 is at 1, the evaluation before it at 0.
+The x-axis of charts is the number of steps done: step 0 is at 1, and the evaluation before it at 0.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from transcripts import Record
 from transcripts.errors import TranscriptWriteError
 
 PERF = ("seconds/", "idle/", "memory/", "tokens_per_second")
-"""Prefixes of metrics that tell how fast a run is and what it takes."""
+"""Prefixes of metrics about the speed and resource use of a run."""
 DONE = "steps_done"
 BEST = ("accuracy", "self_consistency", "majority")
-"""Suffixes of held-out figures whose maximum is in a summary too."""
+"""Suffixes of held-out figures whose maximum is also in the W&B summary."""
 
 
 def chart_name(name: str) -> str:
-    """Return the name of a metric in charts, in the group train, eval or perf.
+    """Return the name of a metric in charts, which begins with its group: train, eval or perf.
 
     >>> [chart_name(name) for name in ("loss", "judge/accuracy", "eval/direct/accuracy", "seconds/learn")]
     ['train/loss', 'train/judge/accuracy', 'eval/direct/accuracy', 'perf/seconds/learn']
@@ -41,9 +41,9 @@ def chart_name(name: str) -> str:
 
 
 class WandbTracker:
-    """Logs to Weights & Biases; the turns sampled in a step become a table ``samples``.
+    """Logs to Weights & Biases. The turns sampled in a step become a table ``samples``.
 
-    A resumed run continues the same W&B run, and leaves out the steps that W&B has.
+    A resumed run continues the same W&B run and skips the steps that W&B already has.
     """
 
     def __init__(self, project: str, folder: Path, settings: Mapping[str, object]) -> None:
@@ -81,7 +81,7 @@ class WandbTracker:
         self.log(-1, figures)
 
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
-        """Log one step at once, so that a kill loses no row; nothing for a step that W&B has."""
+        """Log one step at once, so that a killed process loses no row. Skip a step that W&B already has."""
         figures, done = {chart_name(name): value for name, value in metrics.items()}, step + 1
         turns, self._turns = self._turns, []
         if done < self._next:
@@ -104,7 +104,9 @@ class WandbTracker:
 
 
 def _wandb_id(folder: Path) -> str:
-    """Return the run's id, drawn once and kept in the folder: a resumed run continues the same chart."""
+    """Return the W&B id of the run. It is drawn once and kept in the folder, so a resumed run has the same
+    id.
+    """
     path = folder / "wandb_id"
     try:
         if not path.exists():
@@ -115,7 +117,7 @@ def _wandb_id(folder: Path) -> str:
 
 
 class TensorBoardTracker:
-    """Writes event files for ``tensorboard --logdir RUN``; those from ``first_step`` on are dropped."""
+    """Writes event files for ``tensorboard --logdir RUN``. Old events from ``first_step`` on are dropped."""
 
     def __init__(self, folder: Path, first_step: int = 0) -> None:
         try:
@@ -143,11 +145,11 @@ class TensorBoardTracker:
 
 @dataclass(frozen=True)
 class Trackers:
-    """Hands the figures of a run to every tracker in ``sinks`` that takes them, files first.
+    """Passes the figures of a run to every tracker in ``sinks`` that has the method called, files first.
 
-    ``begin`` takes the held-out figures from before the first step, ``log`` the metrics of a step,
-    ``show`` the turns sampled from it, ``say`` a line for the screen, ``advance`` how much of an
-    evaluation is done.
+    ``begin`` takes the held-out figures from before the first step, ``log`` the metrics of a step, ``show``
+    the records of a step to sample turns from, ``say`` a line for the screen, and ``advance`` the progress of
+    an evaluation.
     """
 
     sinks: list[Any] = field(default_factory=list)
@@ -163,7 +165,7 @@ class Trackers:
     advance = partialmethod(_each, "advance")
 
     def show(self, step: int, records: Sequence[Record]) -> None:
-        """Show the turns of the debates of a step that are sampled."""
+        """Draw a sample of the debates of a step and show their turns."""
         if drawn := draw_samples(records):
             self._each("show", step, drawn)
 
@@ -178,10 +180,11 @@ def open_trackers(
     settings: Mapping[str, object] | None = None,
     console: Console | None = None,
 ) -> Iterator[Trackers]:
-    """Open every tracker that is configured, and close them on the way out, errors included.
+    """Open every configured tracker, and close all of them at the end, also after an error.
 
-    ``first_step``: the step a resumed run begins with; later lines of its files are set aside. Evaluations at
-    that step stay: they are of the weights that the run resumes with. ``settings``: shown with the charts.
+    ``first_step``: the step at which a resumed run begins. Lines of this step and later steps are set aside
+    in its files, except evaluations at this step: their weights are the ones that the run resumes with.
+    ``settings``: shown with the charts.
     """
     for name in ("metrics", "samples", "alarms", "likelihood", "held_out"):
         rewind(folder / f"{name}.jsonl", first_step + (name == "held_out"))
