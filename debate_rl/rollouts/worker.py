@@ -171,7 +171,7 @@ class RolloutWorker:
     def _play(
         self, problems: Sequence[Problem], step: int, part: tuple[str | int, ...], clock: Clock
     ) -> Rollout:
-        """Hold the debates of a part of a step, grade and score them; ``part`` is in their seeds."""
+        """Hold, grade and reward the debates of one part of a step. ``part`` enters their seeds."""
         config = self.config
         rollout = self._hold(shown_at(config, problems, step), step, part, clock)
         control, share = config.train.control_and_share
@@ -205,7 +205,7 @@ class RolloutWorker:
     def _hold(
         self, problems: Sequence[Problem], step: int, part: tuple[str | int, ...], clock: Clock
     ) -> Rollout:
-        """Hold and grade the debates of some problems, a chunk of each at a time, until each has enough."""
+        """Hold and grade debates, one chunk per problem at a time, until every problem has enough."""
         train, grader, since = self.config.train, self.config.grader, time.monotonic()
         debate = self.config.at_step(step).debate
         name, mode = ("debates", step, *part), grader.mode_at(step)
@@ -236,7 +236,7 @@ class RolloutWorker:
         return Rollout(groups, debates, timings, correct, graded=tally, verdicts=verdicts, verified=verified)
 
     def _has_enough(self, held: Sequence[Held]) -> bool:
-        """Return whether a problem has enough debates; without a label its grades have no say."""
+        """Return whether a problem has enough debates. The grades of an unlabelled problem are ignored."""
         tables = [
             of_learners(one.debate, one.correct if self._labelled(one.debate.problem) else None)
             for one in held
@@ -256,9 +256,9 @@ class RolloutWorker:
         since: float,
         mode: Mode,
     ) -> list[tuple[Debate, Timing, Pending | None]]:
-        """Hold the debates of these numbers; debate j of problem i has number i K + j in any case.
+        """Hold the debates with these numbers. Debate j of problem i always has the number i K + j.
 
-        A verifier model begins with each debate as it ends.
+        A verifier model starts to score each debate as soon as the debate ends.
         """
         config = self.config
         timings: list[Timing] = [Timing(0.0, 0.0)] * len(numbers)
@@ -284,7 +284,7 @@ class RolloutWorker:
 
 
 def shown_at(config: Config, problems: Sequence[Problem], step: int) -> list[Problem]:
-    """Return problems with as many examples as a step shows."""
+    """Return the problems with the number of examples that a step shows."""
     count = config.shots.count_at(step)
     return [
         problem if problem.shots is UNSET else replace(problem, shots=problem.shots[:count] or UNSET)
@@ -325,7 +325,7 @@ def group_names(problems: Sequence[Problem]) -> list[str]:
 def adaptive_metrics(
     groups: Sequence[str], correct: Sequence[Grades | None], train: TrainConfig
 ) -> dict[str, float]:
-    """Return the debates of a problem, the share that was saved, and the accuracy of the first chunks.
+    """Return the debates per problem, the fraction saved, and the accuracy of the first chunks.
 
     Entry i of each argument is about debate i. How many debates a problem has depends on their grades, so the
     mean over all of them is biased; the mean over the first chunk, whose size is fixed, is not.
@@ -371,7 +371,10 @@ def groups_with_signal(
 
 
 def _deciding(config: Config, *, truth: bool) -> Sequence[str]:
-    """Return the parts of an advantage that decide about a group; ``truth``: whether the group has any."""
+    """Return the parts of an advantage that decide whether a group has a signal.
+
+    ``truth`` says whether the group has any truth.
+    """
     rewards = config.rewards
     alone = rewards.peer_weight != "routed" and rewards.mix == "advantages"  # routed: votes where no truth is
     counts = rewards.truth_weight and config.advantages.lambda_gen and alone

@@ -53,12 +53,12 @@ class Difficulty(Value, frozen=True):
 
     @property
     def pass_rate(self) -> float:
-        """The share of right samples."""
+        """The fraction of samples that are right."""
         return self.right / self.samples
 
     @property
     def missing_share(self) -> float:
-        """The share of samples without an answer."""
+        """The fraction of samples without an answer."""
         return self.missing / self.samples
 
 
@@ -71,18 +71,18 @@ class Measured:
 
 
 def question_checksum(problem: Problem) -> str:
-    """Return the checksum of a problem by which a row knows it again."""
+    """Return the checksum by which a row of the file identifies its problem."""
     return problems_checksum([problem])[:16]
 
 
 def write_difficulty(path: Path, of: Mapping[str, str | int | float], rows: Iterable[Difficulty]) -> None:
-    """Write a file of difficulties at once, in the order of the rows."""
+    """Write a file of difficulties in a single write, in the order of the rows."""
     lines = [msgspec.json.encode(Head(FORMAT, dict(of))), *map(msgspec.json.encode, rows)]
     write_whole(path, b"".join(line + b"\n" for line in lines))
 
 
 def read_difficulty(path: str, *, key: str = KEY) -> Measured:
-    """Return what a file says; DataError names file, line and field of what is not as it was written."""
+    """Read a file of difficulties. DataError names the file, line and field of any malformed entry."""
     try:
         lines = list(plain_lines(Path(path)))
     except (OSError, ValueError) as error:
@@ -130,7 +130,7 @@ def band(pass_rate: float) -> str:
 def bands(problems: Sequence[Problem], path: str) -> dict[str, str]:
     """Return the stratum of each problem that a file measured, by id.
 
-    DataError if it has none of the problems, or another question under one's id.
+    Raises DataError if the file has none of the problems, or a different question under a problem's id.
     """
     rows = read_difficulty(path, key=HELD_OUT_KEY).rows
     if not problems:
@@ -168,7 +168,7 @@ def by_difficulty(
 
 
 def _cause(row: Difficulty | None, settings: DifficultyConfig) -> str | None:
-    """Return why a problem is left out; None if it is not."""
+    """Return why a problem is left out, or None if it is kept."""
     if row is None:
         return "not measured" if settings.unmeasured == "leave_out" else None
     if row.pass_rate < min(values_of(settings.at_least)):
@@ -179,7 +179,10 @@ def _cause(row: Difficulty | None, settings: DifficultyConfig) -> str | None:
 def _refuse_strangers(
     problems: Sequence[Problem], rows: Mapping[str, Difficulty], name: str, kind: str
 ) -> None:
-    """Refuse a file of other problems; say how many of its rows match none of these."""
+    """Raise DataError if a file measured none of ``problems``, or one with another question or answer.
+
+    Warn of rows that match none of ``problems``.
+    """
     known = {problem.id: problem for problem in problems}
     shared = [known[id] for id in rows if id in known]
     strangers = [id for id in rows if id not in known]

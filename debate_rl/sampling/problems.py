@@ -142,10 +142,10 @@ def counts(problems: Sequence[Problem]) -> dict[str, object]:
 
 
 def load_run_problems(config: Config) -> Problems:
-    """Return the problems of a run; of one local file and no other ``held_out.limit`` are held out.
+    """Return the problems of a run. From a single local file, ``held_out.limit`` problems are held out.
 
-    DataError when nothing is left to train on, or when a question is both trained on and held out; a warning
-    names questions that are so in part.
+    Raises DataError if nothing is left to train on, or if a question is both trained on and held out. Warns
+    of questions that overlap in part.
     """
     loaded = _loaded(config, file_checksums(config))
     loaded = _decontaminated(config, replace(loaded, more=further_held_out(config, loaded.environment)))
@@ -165,7 +165,9 @@ def load_run_problems(config: Config) -> Problems:
 
 
 def load_held_out(config: Config, *, key: str = HELD_OUT) -> tuple[Environment, tuple[Problem, ...]]:
-    """Return the held-out problems and their environment; training problems are read only from a shared file.
+    """Return the held-out problems and their environment.
+
+    Training problems are read only if both come from one file.
 
     ``key``: the key that named the data set, for errors.
     """
@@ -191,7 +193,7 @@ def load_trained(config: Config) -> tuple[Problem, ...]:
 
 
 def assumed_problems(config: Config) -> Problems:
-    """Return problems of a usual length, to plan with where the data cannot be read."""
+    """Return problems of typical length, for planning when the data cannot be read."""
     problem = Problem("assumed", ASSUMED, kind="number", answer="1")
     return Problems(FAMILIES["words"], (problem,), (problem,) * config.held_out.limit, {}, FAMILIES["words"])
 
@@ -199,7 +201,7 @@ def assumed_problems(config: Config) -> Problems:
 def without_held_out(config: Config, loaded: Problems) -> Problems:
     """Return the problems without the trained ones that overlap with held-out ones (``env.decontaminate``).
 
-    DataError for a question that is still in both; a warning names those that are so in part.
+    Raises DataError for a question that is still in both. Warns of questions that overlap in part.
     """
     loaded = _with_trained_on(config, _decontaminated(config, loaded))
     return replace(loaded, overlaps=_shared(config, loaded))
@@ -214,9 +216,9 @@ def is_generated_from(config: Config, evaluated: Config) -> bool:
 
 
 def load_mixture(config: Config) -> tuple[Mixture, tuple[Problem, ...]]:
-    """Return the environment of ``env.mix`` and its problems, those of a set together.
+    """Return the environment of ``env.mix`` and its problems, grouped by set.
 
-    DataError for a set without problems, and for a problem that two sets have.
+    Raises DataError for a set without problems, and for a problem that is in two sets.
     """
     mix = config.env.mix or ()
     sets = {
@@ -325,7 +327,10 @@ def _environment(named: EnvConfig | MixedSet, path: str | None, *, key: str = "e
 
 
 def _held_out(config: Config, environment: Environment, key: str) -> tuple[Environment, tuple[Problem, ...]]:
-    """Return the held-out problems and their environment: the trained one where nothing else is named."""
+    """Return the held-out problems and their environment.
+
+    The environment is that of training unless ``held_out`` names another.
+    """
     held = config.held_out
     own = {name: value for name in NAMED_BY_BOTH if (value := getattr(held, name)) is not None}
     if held.kind is not None:
@@ -344,9 +349,10 @@ def _held_out(config: Config, environment: Environment, key: str) -> tuple[Envir
 
 
 def _split_off(config: Config, environment: Environment) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
-    """Return (train, held out) of one file: ``held_out.seed`` alone draws the held-out problems.
+    """Split the problems of one file into (train, held out).
 
-    A question that the file has twice is not trained on if it is held out.
+    Only ``held_out.seed`` decides which problems are held out. If the file repeats a held-out question, the
+    copies are not trained on either.
     """
     held = config.held_out
     for name in NAMED_BY_BOTH:
@@ -371,7 +377,10 @@ def _split_off(config: Config, environment: Environment) -> tuple[tuple[Problem,
 
 
 def _with_trained_on(config: Config, loaded: Problems) -> Problems:
-    """Return the problems with the count of held-out ones trained on; DataError unless that is declared."""
+    """Count the held-out problems that are also trained on; return ``loaded`` with the count.
+
+    Raises DataError if a problem is in both and the configuration does not declare test-time learning.
+    """
     trained, held_out = set(map(_plain, loaded.train)), loaded.never_trained
     if not config.env.test_time_learning:
         if shared := trained & set(map(_plain, held_out)):
@@ -393,13 +402,16 @@ def _with_trained_on(config: Config, loaded: Problems) -> Problems:
 
 
 def _plain(problem: Problem) -> tuple[str, ...]:
-    """Return question and options with single blanks: line breaks and another order make no new question."""
+    """Return the question and its sorted options, with whitespace collapsed.
+
+    So line breaks and the order of the options do not make a new question.
+    """
     options = sorted(" ".join(choice.split()) for choice in problem.choices)
     return " ".join(problem.question.split()), *options
 
 
 def _decontaminated(config: Config, loaded: Problems) -> Problems:
-    """Return the problems without the trained ones that ``env.decontaminate`` removes, with a warning."""
+    """Remove the training problems that ``env.decontaminate`` excludes, and warn of them."""
     kind = config.env.decontaminate
     if kind is None or kind == "never" or is_generated_from(config, config):
         return loaded
@@ -419,7 +431,7 @@ def _decontaminated(config: Config, loaded: Problems) -> Problems:
 
 
 def _shared(config: Config, loaded: Problems) -> tuple[Overlap, ...]:
-    """Return the held-out problems that are trained on in part, with a warning."""
+    """Return the held-out problems that overlap in part with training problems, and warn of them."""
     compared = not (is_generated_from(config, config) or config.env.test_time_learning)
     shared = overlaps(loaded.train, loaded.never_trained) if compared else ()
     if shared:
@@ -428,7 +440,7 @@ def _shared(config: Config, loaded: Problems) -> tuple[Overlap, ...]:
 
 
 def _within_context(config: Config, loaded: Problems) -> Problems:
-    """Return the problems without the trained ones that ``env.max_prompt_tokens`` removes, with a warning."""
+    """Remove the training problems that exceed ``env.max_prompt_tokens``, and warn of them."""
     most = config.env.max_prompt_tokens
     if most is None:
         return loaded
@@ -456,7 +468,10 @@ def _fits(problem: Problem, policy: Policy, config: Config, most: int) -> bool:
 
 
 def _refuse_same_split(config: Config) -> None:
-    """Refuse one split of a family for both: it has a problem in many spellings, apart only by split."""
+    """Raise DataError if training and held-out problems use the same split of a synthetic family.
+
+    A family has the same problem in many wordings, and only its splits keep these apart.
+    """
     env, held = config.env, config.held_out
     same = held.kind in (None, env.kind) and env.kind in FAMILIES
     if same and held.limit and held.split == env.split and not env.test_time_learning:
@@ -466,7 +481,7 @@ def _refuse_same_split(config: Config) -> None:
 
 
 def _refuse_ungradable(config: Config, problems: Sequence[Problem]) -> None:
-    """Refuse problems that only a verifier model or a sandbox can grade, if there is none."""
+    """Refuse problems that need a verifier model, a rubric or a sandbox, if there is none."""
     verifier = config.verifier
     for problem in problems:
         if problem.kind == "rubric" and verifier.endpoint is None:
@@ -485,7 +500,7 @@ def _refuse_ungradable(config: Config, problems: Sequence[Problem]) -> None:
 
 
 def _refuse_unfit(config: Config, problems: Sequence[Problem]) -> None:
-    """Refuse a level of ``debate.by_level`` that no problem has, and a verifier with nothing to score."""
+    """Raise DataError for a ``debate.by_level`` level without problems, or an unused verifier."""
     known = sorted({problem.level for problem in problems})
     for index, one in enumerate(config.debate.by_level):
         if one.level not in known:
