@@ -30,11 +30,11 @@ from transcripts.store import seal_before
 
 IDENTITY, FIGURES = "evaluation.json", "figures.json"
 OPEN_REPLIES = "open_replies.jsonl"
-"""Replies of debates that are not yet over; the file goes once these are kept."""
+"""Replies of unfinished debates. The file is removed when these debates are stored."""
 TRAINING = "training step"
-"""What an evaluation of training has instead of weights: how many steps these had learnt from."""
+"""Key that an evaluation during training stores instead of ``weights``: the number of training steps done."""
 BEGINNINGS = MODEL, START = "model", "start"
-"""What the folder is named by instead of a checkpoint: the model of the recipe, the warm start."""
+"""Names in a folder's name instead of a checkpoint's: the recipe's model, and the warm start."""
 
 
 class EvaluationError(ValueError):
@@ -49,11 +49,12 @@ def identity(
     *,
     direct: bool = False,
 ) -> dict[str, object]:
-    """Return what decides the replies of an evaluation: protocol, prompts, model, weights, problems, seeds.
+    """Return everything that decides the replies of an evaluation, to identify its folder.
 
-    And whether debates are held, or one agent alone solves (``direct``). A model's own folder is known by the
-    names, sizes and times of its files; one that is built again, by all that it is built from. The code of a
-    policy of one's own is not looked at.
+    This is the protocol, prompts, model, weights, problems and seeds, and whether one agent alone solves the
+    problems (``direct``). A model's folder is identified by the names, sizes and times of its files. A model
+    that is built anew is identified by everything that it is built from. The code of a custom policy is not
+    checked.
     """
     load_prompts(config.debate.prompts)  # says best what is wrong with the file
     plain = plain_config(config)
@@ -80,9 +81,9 @@ def identity(
 
 
 def series_of(what: Mapping[str, object], mode: Mode = IN_A_BOX) -> str:
-    """Return a checksum of all but the weights: evaluations that share it can be compared with each other.
+    """Return a checksum of everything but the weights. Evaluations with equal checksums are comparable.
 
-    ``mode``: the grader's, which changes figures and nothing of what is said.
+    ``mode``: the mode of the grader, which changes the figures but not the replies.
     """
     shared = {key: value for key, value in what.items() if key not in ("weights", "built")}
     shared |= {} if mode == IN_A_BOX else {"grader": mode}
@@ -90,13 +91,15 @@ def series_of(what: Mapping[str, object], mode: Mode = IN_A_BOX) -> str:
 
 
 def _files(home: Path) -> list[list[object]]:
-    """Return name, size and time of the files of a folder, or of one file; nothing of a hub id."""
+    """Return the name, size and time of each file in a folder, or of a single file, or [] for a hub id."""
     files = sorted(path for path in (home.iterdir() if home.is_dir() else [home]) if path.is_file())
     return [[path.name, path.stat().st_size, path.stat().st_mtime_ns] for path in files]
 
 
 def default_folder(home: Path, weights: Path | None, what: Mapping[str, object]) -> Path:
-    """Return the folder of an evaluation: named by the weights, and by all else that decides its figures."""
+    """Return the folder of an evaluation, named by its weights and a checksum of all that decides its
+    figures.
+    """
     name = MODEL if weights is None else START if weights.parent.name == WARM_START else weights.name
     digest = sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:8]
     return home / f"{name}-{digest}"
@@ -104,9 +107,9 @@ def default_folder(home: Path, weights: Path | None, what: Mapping[str, object])
 
 @contextmanager
 def training_folder(run: Path, step: int, data: str, what: Mapping[str, object]) -> Iterator[Path]:
-    """Hold the folder of an evaluation in training on a held-out set ("" the first one).
+    """Lock and yield the folder of an evaluation during training on a held-out set ("" for the first set).
 
-    What an earlier start said at the step is removed.
+    Replies that an earlier start of the run stored for this step are removed.
     """
     weights = f"step_{step:06d}" if step else START
     folder = run / "evaluations" / f"{weights}-training{f'_{data}' if data else ''}"
@@ -125,7 +128,10 @@ def training_folder(run: Path, step: int, data: str, what: Mapping[str, object])
 
 @contextmanager
 def open_folder(folder: Path, what: Mapping[str, object]) -> Iterator[Path]:
-    """Hold the folder of an evaluation; EvaluationError if it is of another one, or of something else."""
+    """Lock and yield the folder of an evaluation.
+
+    EvaluationError if the folder belongs to another evaluation, or contains something else.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         _refuse_other(folder, what)
@@ -140,7 +146,7 @@ def open_folder(folder: Path, what: Mapping[str, object]) -> Iterator[Path]:
 
 
 def _refuse_other(folder: Path, what: Mapping[str, object]) -> None:
-    """EvaluationError if a folder holds another evaluation, or something else."""
+    """Raise EvaluationError if a folder belongs to another evaluation, or contains something else."""
     path = folder / IDENTITY
     begun = (LOCK, half_written(path).name)  # all that a start on a full disk leaves
     entries = sorted(entry.name for entry in folder.iterdir() if entry.name not in begun)
@@ -161,17 +167,18 @@ def _refuse_other(folder: Path, what: Mapping[str, object]) -> None:
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """One line. ``request``: a checksum of all that was asked, the seed too."""
+    """One line of the file. ``request``: a checksum of the whole request, including its seed."""
 
     request: str
     reply: Completion
 
 
 class KeptReplies(WrappedPolicy):
-    """A policy that writes each reply of another one to a file, and answers from the file what it holds.
+    """A policy that writes each reply of an inner policy to a file, and repeats replies that the file
+    contains.
 
-    So a kill loses no reply that had come, and what is asked twice is sampled once. Left without an error, it
-    removes the file unless it is to ``stay``; else the file stays for the next start.
+    So a killed process loses no finished reply, and equal requests are sampled once. If the block ends
+    without an error, the file is removed unless ``stay`` is set. After an error it stays for the next start.
     """
 
     def __init__(self, policy: Policy, path: Path, *, stay: bool = False) -> None:
@@ -181,7 +188,7 @@ class KeptReplies(WrappedPolicy):
         self._file = LineFile(path)
 
     async def sample(self, request: SampleRequest) -> Completion:
-        """Return the reply that was kept, or have one sampled and keep it."""
+        """Return the stored reply to a request, or sample a reply and store it."""
         key = sha256(repr(request).encode(errors="backslashreplace")).hexdigest()[:32]
         if key in self._lines:
             return msgspec.json.decode(self._file.read(*self._lines[key]), type=Reply).reply
@@ -203,7 +210,7 @@ class KeptReplies(WrappedPolicy):
 
 
 def _reply_lines(path: Path) -> dict[str, tuple[int, int]]:
-    """Return where the file holds which reply, by request; a torn last line is left out."""
+    """Return the byte range of each reply in the file, by request, without an incomplete last line."""
     lines, begin = dict[str, tuple[int, int]](), 0
     for number, line in enumerate(plain_lines(path) if path.exists() else (), start=1):
         try:

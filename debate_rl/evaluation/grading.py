@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 Grades = tuple[tuple[Truth, ...], ...]
 IN_A_BOX: Final[Mode] = "boxed"
 LONGEST_LEAD = 80
-"""Characters before an answer in which the words that lead to it are looked for."""
+"""How many characters before an answer are searched for the words that introduce it."""
 _LEAD = re.compile(
     r"(?:[\s$*{(\[:#]|\\[(\[]|\\(?:f?boxed|text|mathbf)|\b(?:so|thus|hence|therefore|and|the|final|answer|is)\b,?)+\Z",
     re.IGNORECASE,
@@ -52,13 +52,15 @@ def grade_debate(
     beside: Sequence[Mode] = (),
     hidden: bool = False,
 ) -> tuple[Debate, Grades | None]:
-    """Return a debate with the answers that ``mode`` finds, their scores, and its verdicts, (N, R).
+    """Return a debate with the answers that ``mode`` finds and their scores, and the table of verdicts, (N,
+    R).
 
-    A verdict is True, False, "missing", or None if the grader gave none (time-out, crash); there are none
-    for a problem of kind "open" or "rubric". ``tally`` counts what the table does not hold: statuses,
-    verdicts of math-verify ("symbolic"), "microseconds", and for each mode of ``beside`` what it says of
-    the same solutions, as "right [mode]". ``hidden``: nothing else may depend on the gold answer, which can
-    decide whether an answer is all boxes of a solution or the last one; then it is what the mode finds.
+    A verdict is True, False, "missing", or None if the grader gave none (time-out, crash). The table is None
+    for a problem of kind "open" or "rubric". ``tally`` counts what the table does not contain: statuses,
+    verdicts of math-verify ("symbolic"), "microseconds", and the results of each mode of ``beside`` on the
+    same solutions, as "right [mode]". The gold answer can decide whether an answer is all boxes of a solution
+    or only the last one. With ``hidden``, the stored answer must not depend on the gold answer, so it is what
+    the mode finds.
     """
     problem = debate.problem
     if problem.kind in WITHOUT_TRUTH:
@@ -89,17 +91,18 @@ def grade_debate(
 
 
 def of_learners(debate: Debate, grades: Grades | None) -> Grades | None:
-    """Return the grades of the agents that learn."""
+    """Return the grades of only those agents that learn."""
     if grades is None or not debate.protocol.seats:
         return grades
     return tuple(row for agent, row in enumerate(grades) if debate.protocol.learns(agent))
 
 
 def grade_turn(environment: Environment, problem: Problem, turn: Turn, mode: Mode) -> Grade:
-    """Return the grade of a turn's solution; ``extracted`` is the answer that the mode finds in it.
+    """Return the grade of a turn's solution. Its ``extracted`` is the answer that the mode finds in the
+    solution.
 
-    A tagged solution's box is read as ``parse_turn`` does; what another mode found before does not count. An
-    environment of one's own compares as it does; a mode says only where its answer is.
+    The box of a tagged solution is read as in ``parse_turn``, and answers that another mode found before are
+    ignored. A custom environment compares answers by its own rule; the mode only locates the answer.
     """
     if _is_found_by_mode(problem, turn, mode):
         return grade_text(environment, problem, solution_of(turn), mode)
@@ -107,14 +110,14 @@ def grade_turn(environment: Environment, problem: Problem, turn: Turn, mode: Mod
 
 
 def answer_of(environment: Environment, problem: Problem, turn: Turn, mode: Mode) -> str | None:
-    """Return the answer that ``grade_turn`` compares; None if there is none. Nothing is graded."""
+    """Return the answer that ``grade_turn`` would compare, without grading, or None without an answer."""
     if _is_found_by_mode(problem, turn, mode):
         return answer_in(environment, problem, solution_of(turn), mode)
     return _tagged_answer(problem, turn)
 
 
 def answer_in(environment: Environment, problem: Problem, text: str, mode: Mode) -> str | None:
-    """Return the answer that a mode finds in a text; None if there is none. Nothing is graded."""
+    """Return the answer that a mode finds in a text, without grading, or None without an answer."""
     own = own_environment(environment, problem)
     if isinstance(own, DataSetEnvironment):
         return own.find_answer(problem, text, mode=mode)
@@ -122,7 +125,7 @@ def answer_in(environment: Environment, problem: Problem, text: str, mode: Mode)
 
 
 def grade_text(environment: Environment, problem: Problem, text: str, mode: Mode) -> Grade:
-    """Return the grade of the answer that a mode finds in a text; an environment of one's own compares."""
+    """Return the grade of the answer that a mode finds in a text. A custom environment compares it itself."""
     own = own_environment(environment, problem)
     if isinstance(own, DataSetEnvironment):
         return own.grade_reply(problem, text, mode=mode)
@@ -130,12 +133,12 @@ def grade_text(environment: Environment, problem: Problem, text: str, mode: Mode
 
 
 def own_environment(environment: Environment, problem: Problem) -> Environment:
-    """Return what a problem of a mixture came from, and any other environment as it is."""
+    """Return the environment that a problem of a mixture came from. Others are returned unchanged."""
     return environment.of(problem) if isinstance(environment, Mixture) else environment
 
 
 def _is_found_by_mode(problem: Problem, turn: Turn, mode: Mode) -> bool:
-    """Return whether a mode looks for the answer; else it is the box of the solution, or all of it."""
+    """Return whether the mode locates the answer. Otherwise it is the box of the solution, or all of it."""
     return problem.kind not in WHOLE_RESPONSE and (mode != IN_A_BOX or turn.parsed.untagged is not UNSET)
 
 
@@ -144,7 +147,7 @@ def _tagged_answer(problem: Problem, turn: Turn) -> str | None:
 
 
 def solution_of(turn: Turn) -> str:
-    """Return the text of a turn's solution; "" if it has none. Thinking and programs are no part of it."""
+    """Return the text of a turn's solution without thinking and programs, or "" without a solution."""
     span = turn.parsed.solution
     return span.of(turn.completion.stated) if span is not None else ""
 
@@ -154,14 +157,14 @@ def _given(environment: Environment, problem: Problem, answer: str | None) -> Gr
 
 
 def stored_mode(mode: Mode) -> Mode | UnsetType:
-    """Return ``Record.mode``: stored only where answers are not the boxes of their sections."""
+    """Return the value of ``Record.mode``, which is stored only if answers are not the boxes of sections."""
     return UNSET if mode == IN_A_BOX else mode
 
 
 def reasoning_of(text: str, problem: Problem, mode: Mode = IN_A_BOX) -> str:
-    r"""Return a solution up to where the grader's mode finds its answer, and without what leads to it.
+    r"""Return a solution up to the answer that the grader's mode finds, without the words that introduce it.
 
-    All of it if there is no answer. What the reasoning states of the answer before stays: it is reasoning.
+    Return the whole solution if there is no answer. Earlier mentions of the answer stay: they are reasoning.
 
     >>> reasoning_of(r"3 + 4 = 7. So the answer is \boxed{7}.", Problem("p", "3 + 4?", "7"))
     '3 + 4 = 7.'
@@ -178,17 +181,19 @@ def reasoning_of(text: str, problem: Problem, mode: Mode = IN_A_BOX) -> str:
 
 
 def gold_of(problem: Problem) -> str | None:
-    """Return the gold answer as it is scored, the first where several texts are accepted; None without it."""
+    """Return the gold answer as it is scored, or None without one. The first of several accepted texts
+    counts.
+    """
     if problem.kind in WHOLE_RESPONSE | WITHOUT_TRUTH or problem.answer is None:
         return None
     return problem.answer.split("\n")[0] if problem.kind in ("text", "verbatim") else problem.answer
 
 
 def agreement(environment: Environment, mode: Mode = IN_A_BOX) -> Agreed:
-    """Return what tells whether all turns of a round give one answer; nothing is graded for it.
+    """Return a function that tells, without grading, whether all turns of a round give the same answer.
 
-    An answer is what ``mode`` finds in a solution, the same where its key is; a turn without one agrees with
-    nobody.
+    The answer of a solution is what ``mode`` finds. Two answers are the same if their keys are equal. A turn
+    without an answer does not agree with any other turn.
     """
     key = key_of(environment)
 
@@ -202,7 +207,7 @@ def agreement(environment: Environment, mode: Mode = IN_A_BOX) -> Agreed:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """Verdicts of a verifier model that are being waited for, on a debate's solutions that have a text."""
+    """Pending verdicts of a verifier model on those solutions of a debate that have a text."""
 
     debate: Debate
     verifier: str
@@ -210,7 +215,7 @@ class Pending:
     futures: Mapping[TurnId, Future[Verdict]]
 
     def verdicts(self) -> Verdicts:
-        """Return the table once all are there; VerifierError if the verifier model is gone."""
+        """Wait for all verdicts and return their table. VerifierError if the verifier model has failed."""
         protocol = self.debate.protocol
         empty: list[Score] = [
             "missing" if holds_solutions(protocol, round_) else None for round_ in range(protocol.num_rounds)
@@ -223,14 +228,14 @@ class Pending:
 
 @dataclass(frozen=True, slots=True)
 class Verifying:
-    """A verifier model with what a run's configuration says of it; ``rubric``: the recipe's own."""
+    """A verifier model with its configuration in a run. ``rubric``: the custom rubric, if any."""
 
     model: VerifierModel
     config: VerifierConfig
     rubric: str | None = None
 
     def begin(self, debate: Debate) -> Pending | None:
-        """Have a debate's solutions scored while others are held; None if none of it is to be."""
+        """Start to score a debate's solutions in the background. Return None if they are not to be scored."""
         if not self.scores(debate.problem):
             return None
         from envs.rubrics.verdicts import CORRECTNESS
@@ -245,25 +250,28 @@ class Verifying:
         return Pending(debate, self.model.name, self.config.threshold, futures)
 
     def scores(self, problem: Problem) -> bool:
-        """Return whether solutions of a problem are to be scored."""
+        """Return whether the verifier model scores the solutions of a problem."""
         return problem.kind == "rubric" or (self.config.beside_truth and problem.kind != "open")
 
     def checked_tally(self) -> Counter[str]:
-        """Return what was counted since the last call; VerifierError if too little came of it."""
+        """Return the counts since the last call. VerifierError if too few requests gave a verdict."""
         tally = self.model.take_tally()
         self.model.refuse_silent(tally)
         return tally
 
 
 def open_verifying(config: Config) -> Verifying | None:
-    """Return the verifier model of a configuration, not yet loaded; None if it has none."""
+    """Return the verifier model of a configuration without loading it, or None if it has none."""
     model = open_verifier(config)
     return None if model is None else Verifying(model, config.verifier, config.verifier.own_rubric())
 
 
 @contextmanager
 def opened_verifying(config: Config, *, checked: bool = False) -> Iterator[Verifying | None]:
-    """Yield the verifier model of a configuration, and close it; or None. ``checked``: it has answered."""
+    """Yield the verifier model of a configuration and close it afterwards, or yield None without one.
+
+    ``checked``: make sure first that the model answers.
+    """
     verifying = open_verifying(config)
     if verifying is None:
         yield None
@@ -275,7 +283,7 @@ def opened_verifying(config: Config, *, checked: bool = False) -> Iterator[Verif
 
 
 def asked_line(name: str, asked: Mapping[str, int]) -> str:
-    """Return in one line what a verifier model was asked and the result of it.
+    """Return a line with a verifier model's numbers of requests, cached answers, tokens and verdicts.
 
     >>> asked_line("m", {"requests": 8, "cached": 2, "tokens": 960, "verdicts": 9, "several": 1})[:70]
     'verifier model m (no ground truth): 8 requests, 2 answers cached, 960 '
@@ -291,7 +299,10 @@ def asked_line(name: str, asked: Mapping[str, int]) -> str:
 
 
 def solution_text(problem: Problem, turn: Turn) -> str:
-    """Return a turn's solution; "" without one, and if it is cut off and all of it is the answer."""
+    """Return the text of a turn's solution, or "" without one.
+
+    If the whole response is the answer, a response that was cut off counts as no solution.
+    """
     if problem.kind in WHOLE_RESPONSE:
         return (turn.parsed.answer or "").strip()
     span = turn.parsed.solution
@@ -300,9 +311,9 @@ def solution_text(problem: Problem, turn: Turn) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Graded:
-    """A debate, the grades of its solutions, (N, R), and what a verifier model says of them, if one is asked.
+    """A debate, the grades of its solutions, (N, R), and the verdicts of a verifier model if one is asked.
 
-    A problem of kind "rubric" has no grades: all are None.
+    All grades are None for a problem of kind "rubric".
     """
 
     debate: Debate
@@ -311,16 +322,16 @@ class Graded:
 
     @property
     def truth(self) -> Grades | None:
-        """The grades as a record has them: None for a problem without truth."""
+        """The grades as they are stored in a record: None for a problem without truth."""
         return None if self.debate.problem.kind in WITHOUT_TRUTH else self.correct
 
 
 def graded(
     environment: Environment, debate: Debate, mode: Mode = IN_A_BOX, pending: Pending | None = None
 ) -> Graded:
-    """Return the debate with its grades and, once they are there, its ``pending`` verdicts.
+    """Return a debate with its grades, after waiting for its ``pending`` verdicts.
 
-    EnvironmentSpecError for an open problem, which has neither.
+    EnvironmentSpecError for an open problem, which has neither grades nor verdicts.
     """
     answered, table = grade_debate(environment, debate, mode=mode)
     verdicts = pending.verdicts() if pending is not None else None
@@ -332,11 +343,13 @@ def graded(
 
 
 class BackgroundGrading:
-    """Takes debates by index and grades them into ``done[index]``; ``keep`` gets each with its verdicts.
+    """Takes debates by index, grades them into ``done[index]``, and passes each with its verdicts to
+    ``keep``.
 
-    A grader may take seconds over an answer, so it works in a thread, all of an evaluation in the same one.
-    An environment with a true ``main_thread_only`` grades at once. Left by an error, what still waits is kept
-    ungraded. A verifier model begins with a debate when it is taken.
+    A grader may take seconds for an answer, so all debates of an evaluation are graded in one background
+    thread. An environment whose ``main_thread_only`` is true grades immediately instead. If the block ends
+    with an error, debates that still wait are kept ungraded. A verifier model starts on a debate when it is
+    taken.
     """
 
     def __init__(
@@ -354,7 +367,7 @@ class BackgroundGrading:
         self._waiting: deque[tuple[Future[None], Debate]] = deque()
 
     def take(self, index: int, debate: Debate) -> None:
-        """Grade a debate, now or soon; an error of an earlier one is raised here, before more is sampled."""
+        """Grade a debate, now or later. An error in grading an earlier debate is raised here."""
         pending = self._verifying.begin(debate) if self._verifying else None
         if getattr(self._environment, "main_thread_only", False):
             self._mark(index, debate, pending)

@@ -1,6 +1,6 @@
-"""Tasks of Inspect AI solved by debate, or by one agent alone; the task's own scorer decides.
+"""Solves tasks of Inspect AI by debate or by one agent alone. The scorer of the task grades the output.
 
-Inspect AI (inspect.aisi.org.uk) is not among our dependencies: it is imported when a solver is made.
+Inspect AI (inspect.aisi.org.uk) is not a dependency: it is imported when a solver is created.
 """
 
 # pyright: standard, reportMissingImports=false
@@ -22,19 +22,22 @@ from envs.registry import environment_of
 from rewards import RewardConfig, score_debate
 
 Solve: TypeAlias = Callable[[Any, Any], Awaitable[Any]]
-"""What Inspect AI calls a Solver: from the state of a sample and ``generate`` to the state."""
+"""A Solver of Inspect AI: maps the state of a sample and ``generate`` to the new state."""
 
 
 def debate_solver(
     *, direct: bool = False, kind: Kind = "expression", seed: int = 0, **protocol: Any
 ) -> Solve:
-    """Return a solver: the model under evaluation plays all agents, and the winner's solution is the output.
+    """Return a solver in which the model under evaluation plays all agents, and the winner's solution is the
+    output.
 
-    ``direct`` True: one agent alone, with the opening prompt of the same protocol. ``protocol``: the keys of
-    a recipe's ``debate``. ``kind``: what the prompts ask for, "expression" or "number" for a final answer in
-    a box, "open" for free text; samples with choices are asked for a letter. A final answer is repeated in
-    a last line, "ANSWER: 42", and choices are marked: so the scorers ``match``, ``answer``, ``choice`` and
-    those by a model all find it.
+    ``direct``: one agent alone answers, with the opening prompt of the same protocol.
+    ``protocol``: keys of a recipe's ``debate``.
+    ``kind``: what the prompts ask for: "expression" or "number" for a final answer in a box, "open" for free
+    text. For samples with choices, the prompts ask for a letter.
+
+    The final answer is repeated in a last line, "ANSWER: 42", and choices are marked, so that the scorers
+    ``match``, ``answer``, ``choice`` and model-graded scorers all find it.
     """
     from inspect_ai.solver import solver
 
@@ -59,7 +62,7 @@ def debate_solver(
 
 
 class InspectPolicy:
-    """The model that Inspect AI evaluates, as a policy; it gives texts and counts, and no token ids."""
+    """The model that Inspect AI evaluates, as a policy. It gives texts and token counts but no token ids."""
 
     version = 0
 
@@ -91,7 +94,7 @@ class InspectPolicy:
         return Completion((), (), (), text, "length" if cut_off else "stop", 0, (), (), *counts)
 
     async def update(self, weights: object, version: int) -> None:
-        """Refuse: this model cannot be changed here."""
+        """Raise NotImplementedError: this model cannot be trained here."""
         raise NotImplementedError("a model of Inspect AI is evaluated, and not trained")
 
 

@@ -1,7 +1,7 @@
-"""What a policy says to held-out problems: debates, and first-round solutions that spend as many tokens.
+"""Plays held-out problems with a policy: debates, and first-round solutions that cost as many tokens.
 
-Or, where no debate is wanted or there is none to hold, solutions of one agent alone. Every debate is kept as
-it ends, so that an evaluation which was cut off continues where it was.
+If debates are not wanted or not possible, one agent alone solves the problems. Every debate is stored when it
+ends, so that an interrupted evaluation continues where it stopped.
 """
 
 from __future__ import annotations
@@ -39,24 +39,24 @@ from transcripts import Record, ShardWriter, TranscriptError, read_records
 from transcripts.files import shard_name
 
 Tell = Callable[[str, int, int, float], None]
-"""Called with what is played, how many debates of it are kept, how many there are, and how much is done with
-the replies in debates that still last, each as its part of a debate."""
+"""Called with the name of what is played, how many of its debates are stored, how many there are in all, and
+how much is done if the replies of unfinished debates count as fractions of a debate."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unopened:
-    """A policy that is opened once something is to be sampled: where all is kept, no model is loaded."""
+    """A policy that is opened at the first sample, so that no model is loaded if everything is stored."""
 
     open: Callable[[], Policy]
 
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """One debate for each problem and seed, and of each first-round solutions, as debates of one round.
+    """A debate for each problem and seed, and first-round solutions for each, stored as debates of one round.
 
-    ``opening[i]`` belongs to the problem of ``debates[i]``: ``samples`` solutions spend the tokens of a
-    debate, ``solutions`` count, and there may be a few more. ``greedy``: one solution of each problem at
-    temperature 0, if asked for. Without debates, ``debates`` is empty.
+    ``opening[i]`` has the solutions for the problem of ``debates[i]``. ``samples`` solutions cost the tokens
+    of a debate. The first ``solutions`` count; there may be a few more. ``greedy`` has one solution of each
+    problem at temperature 0, if requested. ``debates`` is empty if no debates are held.
     """
 
     debates: tuple[Graded, ...]
@@ -68,15 +68,19 @@ class Played:
 
 @dataclass(frozen=True, slots=True)
 class EvalPlan:
-    """What an evaluation plays: problems with their environment, the protocol, and the seeds of repetitions.
+    """What an evaluation plays: problems with their environment, the protocol, and one seed per repetition.
 
-    ``samples``: least number of first-round solutions of each problem and seed; ``greedy``: one more of each
-    problem at temperature 0. ``max_live``: debates open at a time; ``requests``: replies that are sampled
-    together, which also limits the open debates. ``direct``: no debates, and
-    ``samples`` solutions (at least one) of each problem and seed by one agent alone, the first persona.
-    ``mode``: the grader's. ``tokens``: whether token ids and log-probabilities are kept too. ``verifying``: a
-    verifier model that scores in addition to the grader, or instead of it. ``summarizer`` returns who writes
-    the summaries, and is called once something is to be summarised; None: the policy.
+    ``samples``: minimum number of first-round solutions of each problem and seed.
+    ``greedy``: whether each problem has one more solution at temperature 0.
+    ``max_live``: maximum number of debates open at a time.
+    ``requests``: maximum number of replies sampled together, which also limits the open debates.
+    ``direct``: hold no debates; one agent alone, with the first persona, writes ``samples`` solutions (at
+    least one) of each problem and seed.
+    ``mode``: the mode of the grader.
+    ``tokens``: whether token ids and log-probabilities are stored too.
+    ``verifying``: a verifier model that scores in addition to the grader, or instead of the grader.
+    ``summarizer``: returns the policy that writes summaries, and is called when the first summary is due.
+    None means the policy under evaluation.
     """
 
     problems: Sequence[Problem]
@@ -94,7 +98,7 @@ class EvalPlan:
     summarizer: Callable[[], Policy | None] | None = None
 
     def live(self) -> int | None:
-        """Return how many debates are open at a time; None for no limit."""
+        """Return the maximum number of debates open at a time, or None for no limit."""
         by_requests = None if self.requests is None else max(1, self.requests // self.protocol.num_agents)
         return min((limit for limit in (self.max_live, by_requests) if limit), default=None)
 
@@ -102,16 +106,17 @@ class EvalPlan:
 def play(
     plan: EvalPlan, policy: Policy | Unopened, folder: Path | None = None, *, tell: Tell = lambda *_: None
 ) -> Played:
-    """Return what the policy says to the problems; what ``folder`` holds of it already is not sampled again.
+    """Play a plan with a policy and return the debates and solutions.
 
-    EnvironmentSpecError for an open problem, which has no gold answer.
+    Debates that ``folder`` already contains are not sampled again. EnvironmentSpecError for an open problem,
+    which has no gold answer.
     """
     hold = partial(_part, policy=policy, folder=folder, tell=tell)
     alone, count = plan.protocol.one_round(alone=True), len(plan.problems)  # the first persona speaks once
     debates, greedy, opening = list[Graded](), list[Graded](), list[tuple[Graded, ...]]()
 
     def in_turn(single: EvalPlan, name: str, seed: int, times: int) -> list[tuple[Graded, ...]]:
-        """Return solutions of each problem; all are solved in turn, so that more can be added later."""
+        """Return ``times`` solutions of each problem. Problems alternate so that more can be added later."""
         found = hold(single, name=name, seed=seed, problems=[*plan.problems] * times)
         return [tuple(found[start::count]) for start in range(count)]
 
@@ -142,12 +147,12 @@ def play(
 
 
 def is_alone(protocol: DebateConfig) -> bool:
-    """Return whether there is nothing to debate: one agent that speaks once."""
+    """Return whether there is no debate to hold, because a single agent speaks once."""
     return protocol.num_agents == protocol.num_rounds == 1
 
 
 def solutions_of_a_debate(debates: Sequence[Debate]) -> float:
-    """Return how many first-round solutions spend the generated tokens of one debate; 1.0 without tokens."""
+    """Return how many first-round solutions cost the generated tokens of one debate, or 1.0 if unknown."""
     spent = [(turn.id.round, token_counts(turn.completion)[1]) for debate in debates for turn in debate.turns]
     auxiliary = sum(token_counts(reply)[1] for debate in debates for reply in debate.auxiliary())
     opening = [tokens for round_, tokens in spent if round_ == 0]
@@ -165,7 +170,7 @@ def _part(
     folder: Path | None,
     tell: Tell,
 ) -> list[Graded]:
-    """Return a debate of each entry of ``problems``, kept as it ends; kept ones are graded again."""
+    """Return a debate for each entry of ``problems``. Store each at its end; regrade stored ones."""
     drawn = derive_seed(seed, name)
     number = list(plan.seeds).index(seed) if name != "greedy" else 0
     shard = None if folder is None else folder / name / shard_name(number)
@@ -219,25 +224,28 @@ def _part(
 
 
 def summarizer_of(protocol: DebateConfig, opened: Callable[[], Policy | None] | None) -> Policy | None:
-    """Return who writes summaries and compressions; None if there are none, or the policy itself does."""
+    """Return the policy that writes summaries and compressions.
+
+    Return None if there are none, or if the debating policy writes them itself.
+    """
     wanted = protocol.summary.enabled or protocol.compress.over is not None
     return opened() if wanted and rounds_held(protocol) > 1 and opened is not None else None
 
 
 def turns_of(protocol: DebateConfig) -> int:
-    """Return how many turns a debate has that does not stop early."""
+    """Return the number of turns of a debate that does not stop early."""
     return sum(len(speakers(protocol, round_)) for round_ in range(rounds_held(protocol)))
 
 
 class CountedReplies(WrappedPolicy):
-    """A policy that counts its replies, and calls ``said`` with each."""
+    """A policy that counts its replies and calls ``said`` with each reply."""
 
     def __init__(self, inner: Policy, said: Callable[[Completion], None]) -> None:
         super().__init__(inner)
         self._said, self.count = said, 0
 
     async def sample(self, request: SampleRequest) -> Completion:
-        """Have the inner policy answer a request."""
+        """Return the inner policy's reply to a request, and count it."""
         reply = (await self.inner.sample(request)).whole()
         self.count += 1
         self._said(reply)
@@ -245,7 +253,7 @@ class CountedReplies(WrappedPolicy):
 
 
 def _kept(shard: Path, problems: Sequence[Problem], seed: int, protocol: DebateConfig) -> dict[int, Debate]:
-    """Return the debates that a shard holds, by index; others of its debates are left alone."""
+    """Return the debates in a shard that belong to ``problems``, by index. Other debates are ignored."""
     if not shard.exists():
         return {}
     index_of = {debate_seed(seed, index, problem): index for index, problem in enumerate(problems)}
