@@ -36,13 +36,13 @@ from envs import DataError
 from envs.data.decontamination import overlaps
 
 IN_TRAINING = "in training"
-"""The head of what a data set shares with the problems that were trained on."""
+"""Table head of the overlap between a data set and the problems that were trained on."""
 TEST_TIME = "test-time learning"
-"""The head of whether a run is declared to train on the problems of a data set."""
+"""Table head of whether a run is declared to train on the problems of a data set."""
 
 
 class EvalOptions(NamedTuple):
-    """How each set of weights is evaluated; the names are those of the command line."""
+    """How each set of weights is evaluated. The fields have the names of the command-line options."""
 
     on: tuple[str, ...] = ()
     seed: int = 0
@@ -57,19 +57,19 @@ class EvalOptions(NamedTuple):
 
     @property
     def compact(self) -> bool:
-        """Whether there are many rows, which one table shows."""
+        """Whether there are many rows, which are shown in a single table."""
         return bool(self.suite or self.sweep)
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What is evaluated: a run or a recipe, as it is named, with the overrides of the command line."""
+    """What is evaluated: the name of a run or recipe, with the overrides of the command line."""
 
     name: str
     overrides: tuple[str, ...]
 
     def opened(self, one: EvalSet | None = None) -> tuple[Path | None, Config]:
-        """Return the folder of the run, if it is one, and the configuration, as a data set changes it."""
+        """Return the folder of the run (None for a recipe) and the configuration for a data set."""
         if one is None:
             return open_run_or_recipe(self.name, self.overrides)
         try:
@@ -86,12 +86,12 @@ class Subject:
 
     @cached_property
     def config(self) -> Config:
-        """Its own configuration."""
+        """The configuration of the run or recipe, without changes for a data set."""
         return self.opened()[1]
 
     @property
     def begins_as_it_is(self) -> bool:
-        """Whether a run begins with the model that its recipe names, and no warm start."""
+        """Whether a run begins with the model that its recipe names, without a warm start."""
         return self.config.warm_start.steps == 0 and self.config.warm_start.from_run is None
 
     def label(self, weights: Path | None) -> str:
@@ -100,7 +100,7 @@ class Subject:
 
     @cached_property
     def trained_on(self) -> tuple[Problem, ...] | str:
-        """The problems that it is trained on, or why they are not known."""
+        """The training problems, or the reason why they are not known."""
         if (Path(self.name) / "config.json").is_file():
             return "a model's folder names no training problems"
         try:
@@ -109,7 +109,7 @@ class Subject:
             return one_line(str(error))
 
     def weights(self, names: str) -> dict[Path | None, str | None]:
-        """Return the weights of these names by step, each with its error, if any; None: the model itself."""
+        """Return the weights of these names by step with its error or None. Key None: the model."""
         if self.run is None:
             return {None: None}
         found: dict[Path | None, str | None] = {}
@@ -126,7 +126,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class EvalTask:
-    """One evaluation. ``weights`` None: the recipe's model; ``damage``: what is wrong with the weights."""
+    """One evaluation. ``weights`` None means the recipe's model. ``damage``: what is wrong with them."""
 
     subject: Subject
     one: EvalSet
@@ -136,17 +136,17 @@ class EvalTask:
 
     @property
     def label(self) -> str:
-        """What tables call the weights."""
+        """The name of the weights in tables."""
         return self.subject.label(self.weights)
 
     @cached_property
     def opened(self) -> tuple[Path | None, Config]:
-        """The folder of the run, if it is one, and its configuration on this data set."""
+        """The folder of the run (None for a recipe) and the configuration for this data set."""
         return self.subject.opened(self.one)
 
     @property
     def policy_key(self) -> str:
-        """What decides the policy: tasks with the same one share a model that is loaded."""
+        """A key for the policy: tasks with equal keys share a loaded model."""
         config = self.opened[1]
         parts = (self.subject.name, self.weights, config.debate.prompts, config.debate.thinking_tokens > 0)
         return repr((*parts, config.model))
@@ -161,9 +161,9 @@ class EvalTask:
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """What came of an evaluation: its figures, or the error in place of them.
+    """The result of an evaluation: its figures, or an error instead.
 
-    ``role``: what the data set is there for; ``facts``: what else a table says of the evaluation, by head.
+    ``role``: the role of the data set. ``facts``: further table cells of the evaluation, by head.
     """
 
     data: str
@@ -189,7 +189,7 @@ def tasks_of(subjects: Sequence[Subject], weights: str, options: EvalOptions) ->
 
 
 def eval_sets(subject: Subject, options: EvalOptions) -> list[EvalSet]:
-    """Return what something is evaluated on: a suite's sets, those of --on, or its own held-out problems."""
+    """Return the data sets of an evaluation: a suite's sets, the sets of --on, or its held-out problems."""
     names = [text.partition("=")[0] for text in options.on]
     if options.suite:
         sets = read_suite(options.suite, options.on)
@@ -228,10 +228,11 @@ def perform(
     progress_of: Callable[[Path], AbstractContextManager[Callable[..., None]]],
     say: Callable[[str], None],
 ) -> list[Evaluated]:
-    """Return the result of the tasks, in their order; one policy is open at a time, for all that can use it.
+    """Perform the tasks and return their results in the same order.
 
-    Of several evaluations one that fails does not end the others. ``progress_of`` shows the progress of what
-    is kept in a folder; ``say`` prints a line.
+    One policy is open at a time, and is used for all tasks that can share it. If one of several evaluations
+    fails, the others still run. ``progress_of`` shows the progress of the evaluation in a folder, and ``say``
+    prints a line.
     """
     found: dict[int, Evaluated] = {}
     groups: dict[str, list[tuple[int, EvalTask]]] = {}
@@ -259,7 +260,7 @@ def evaluate_on(
     progress_of: Callable[[Path], AbstractContextManager[Callable[..., None]]],
     say: Callable[[str], None],
 ) -> tuple[Scores, dict[str, str]]:
-    """Return the figures on one data set, and what a table says of them; kept replies are used again."""
+    """Return the figures on one data set and their further table cells. Stored replies are used again."""
     one, weights, options, (run, config) = task.one, task.weights, task.options, task.opened
     environment, problems = load_held_out(config, key=one.key)
     if not problems:
@@ -303,7 +304,7 @@ def evaluate_on(
 
 
 def _facts(task: EvalTask, config: Config, problems: tuple[Problem, ...]) -> dict[str, str]:
-    """Return what a table says of a row, by head: what decides its figures, and what it was trained on."""
+    """Return further table cells of an evaluation, by head: its settings, and the overlap with training."""
     facts, own = dict[str, str](), task.subject.config
     if task.options.suite:
         trained = task.subject.trained_on
@@ -322,5 +323,5 @@ def _facts(task: EvalTask, config: Config, problems: tuple[Problem, ...]) -> dic
 
 
 def step_learnt(weights: Path | None) -> int:
-    """Return how many steps weights had learnt from: none before training and after the warm start."""
+    """Return the number of training steps of weights: 0 before training and after the warm start."""
     return 0 if weights is None or weights.parent.name == WARM_START else step_of(weights)

@@ -1,4 +1,4 @@
-"""Greedy, majority (maj@k) and the confidence-weighted vote: solutions by one agent alone, counted."""
+"""Greedy, majority (maj@k) and confidence-weighted votes over solutions by one agent alone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from debate_rl.strategies.work import Answered, End, Solution, Work
 
 
 def check_solutions(work: Work) -> None:
-    """ValueError if the budget has no room for one solution."""
+    """Raise ValueError if the budget has no room for one solution."""
     work.need(1, "one solution")
 
 
@@ -28,19 +28,20 @@ async def majority(work: Work) -> Answered:
 
 
 async def logprob_vote(work: Work) -> Answered:
-    """Return the answer that weighs most, a solution's weight being exp(mean log p) of its tokens.
+    """Return the answer with the largest weight, where a solution has weight exp(mean log p) of its tokens.
 
-    That is the weight of self-consistency, normalised by length [arXiv 2203.11171, eq. 1]. ValueError if
-    the engine gives no log-probabilities.
+    This is the length-normalised weight of self-consistency [arXiv 2203.11171, eq. 1]. ValueError if the
+    engine returns no log-probabilities.
     """
     return await _vote(work, mean_probability)
 
 
 async def _vote(work: Work, weight: Callable[[Solution], float]) -> Answered:
-    """Return the answer that weighs most among the planned solutions; ties are drawn by the seed.
+    """Return the answer with the largest weight among the planned solutions. The seed breaks ties.
 
-    Solutions are asked for in waves, each of as many as must come before the lead may be out of reach: so
-    no more are asked for than one by one, in about log2 waves. Weights are in [0, 1].
+    Solutions are requested in waves. Each wave has the minimum number of solutions after which the lead can
+    be out of reach. So no more solutions are requested than one by one, in about log2 waves. Weights are in
+    [0, 1].
     """
     tally = work.tally()
     ended: End = "done"
@@ -57,7 +58,7 @@ async def _vote(work: Work, weight: Callable[[Solution], float]) -> Answered:
 
 
 def lead_of(weights: Sequence[float]) -> float:
-    """Return how much the largest weight exceeds the second; 0.0 of none.
+    """Return how much the largest weight exceeds the second largest, or 0.0 without weights.
 
     >>> lead_of([3.0, 1.0, 2.5]), lead_of([2.0]), lead_of([])
     (0.5, 2.0, 0.0)
@@ -67,10 +68,10 @@ def lead_of(weights: Sequence[float]) -> float:
 
 
 def fewest_to_settle(lead: float, left: int) -> int:
-    """Return how many of ``left`` solutions, of weight 1 at most, must come before a lead may be settled.
+    """Return how many of ``left`` solutions, each of weight at most 1, are needed to settle a lead.
 
-    With fewer the rest could always change the verdict, so asking for them at once wastes none. The smallest
-    m with lead + m > left - m, and all that are left if there is none.
+    After fewer solutions, the rest could always change the result, so requesting this many at once wastes
+    none. It is the smallest m with lead + m > left - m, or ``left`` if there is no such m.
 
     >>> fewest_to_settle(0, 16), fewest_to_settle(9, 7), fewest_to_settle(5, 7), fewest_to_settle(0, 1)
     (9, 0, 2, 1)
@@ -84,9 +85,9 @@ def mean_probability(solution: Solution) -> float:
 
 
 def sampled_logprobs(completion: Completion) -> list[float]:
-    """Return the log-probabilities, in nats, of the tokens that were sampled, and not written by force.
+    """Return the log-probabilities, in nats, of the sampled tokens, without the forced tokens.
 
-    ValueError if the engine gave none.
+    ValueError if the engine returned no log-probabilities.
     """
     if not completion.logprobs:
         raise ValueError(

@@ -36,34 +36,37 @@ from envs.registry import DataSetEnvironment
 from envs.types import Mode
 
 FOR_SOLUTIONS = 0.75
-"""Share of the seconds that solutions may take where comparisons follow."""
+"""Fraction of the seconds that solutions may take if comparisons follow."""
 End: TypeAlias = Literal["done", "settled", "tokens", "seconds"]
-"""Why a strategy ended: it asked for all that it wanted, the rest could not have changed its answer, or a
-part of its budget was spent."""
+"""Why a strategy ended: it asked for everything that it wanted ("done"), further replies could not change its
+answer ("settled"), or its tokens or seconds were spent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """Who compares solutions: the policy, and the protocol whose ballots it knows."""
+    """The policy that compares solutions, and the protocol whose ballots it knows."""
 
     policy: Policy
     protocol: DebateConfig
 
 
 AT_ONCE = 128
-"""Replies that are asked for at once of an engine that says nothing else."""
+"""Default number of replies requested at once from an engine."""
 
 
 @dataclass(frozen=True, slots=True)
 class SolvePlan:
     """How problems are solved.
 
-    ``protocol``: how solutions are asked for, and debates held. ``samples``: solutions of a problem at most.
-    ``tokens``: generated tokens of a problem at most, the judge's among them; ``seconds``: of all problems
-    together; None: no limit. ``environment`` and ``mode`` decide which answer a solution gives and which
-    answers are the same. ``requests``: replies that are sampled together; it decides how many problems are
-    open at a time where ``at_once`` does not. ``summarizer`` returns who writes the summaries of debates;
-    None: the policy.
+    ``protocol``: how solutions are requested and debates are held.
+    ``samples``: maximum number of solutions of a problem.
+    ``tokens``: maximum number of generated tokens for a problem, including the judge's. None means no limit.
+    ``seconds``: maximum wall time for all problems together. None means no limit.
+    ``environment`` and ``mode`` decide which answer a solution gives and which answers are the same.
+    ``requests``: how many replies are sampled together. It also decides how many problems are open at a time
+    if
+    ``at_once`` is not given.
+    ``summarizer``: returns the policy that writes the summaries of debates. None means the policy itself.
     """
 
     strategy: str
@@ -87,7 +90,7 @@ class SolvePlan:
 
 
 class Solution(NamedTuple):
-    """One solution: its turn, its text, and the answer that it gives; None if it gives none."""
+    """One solution: its turn, its text, and its answer, or None without an answer."""
 
     turn: Turn
     text: str
@@ -95,7 +98,7 @@ class Solution(NamedTuple):
 
 
 class Share(NamedTuple):
-    """An answer with its share, in [0, 1], of what the strategy counts: solutions, or their weights."""
+    """An answer with the fraction, in [0, 1], of the solutions or of their total weight that it has."""
 
     answer: str
     share: float
@@ -103,13 +106,14 @@ class Share(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What a strategy says: the answer, with the solution that gives it, and what it cost.
+    """The result of a strategy: the answer, the solution with this answer, and the cost.
 
-    ``answer`` None: nothing that was read gives one. ``shares``: the largest first. ``samples``: solutions
-    that came; ``comparisons``: ballots and selections that came, ``unread`` how many of them could not be
-    read. ``tokens_read`` counts the prompts of all requests, ``tokens_generated`` their replies; a reply that
-    the clock cut off (``cut_off`` of them) is in neither. ``turn``: the turn of the solution. ``turns``:
-    every solution that came, of all rounds.
+    ``answer``: None if no solution that could be parsed has an answer. ``shares``: largest first.
+    ``samples``: the number of solutions received. ``comparisons``: the number of ballots and selections
+    received;
+    ``unread`` of these could not be parsed. ``tokens_read`` counts the prompts of all requests, and
+    ``tokens_generated`` their replies. The ``cut_off`` replies that the clock cut off are in neither count.
+    ``turn``: the turn of the solution. ``turns``: every solution received, of all rounds.
     """
 
     answer: str | None
@@ -141,7 +145,7 @@ class Tally:
     _indices: dict[str, int] = field(default_factory=dict[str, int])
 
     def add(self, index: int, solution: Solution, weight: float = 1.0) -> None:
-        """Count a solution; one without an answer counts for none."""
+        """Count a solution. A solution without an answer is ignored."""
         if solution.answer is not None:
             at = self.index_of(solution.answer)
             self.weights[at] += weight
@@ -149,7 +153,7 @@ class Tally:
             self._weight_of[index] = weight
 
     def index_of(self, answer: str) -> int:
-        """Return the index of an answer, with those that are the same."""
+        """Return the index of an answer. Equal answers have the same index; a new answer is added."""
         environment = own_environment(self.environment, self.problem)
         key = key_of(environment)(self.problem, answer)
         if key not in self._indices:
@@ -169,13 +173,13 @@ class Tally:
         return environment.grader.same_answer(answer, other, kind=kind).verdict is True
 
     def of(self, index: int) -> int | None:
-        """Return the answer of a solution that was counted; None if it gave none."""
+        """Return the index of the answer of a counted solution, or None if it has no answer."""
         return next((at for at, members in enumerate(self.members) if index in members), None)
 
     def best(self) -> int | None:
-        """Return the heaviest solution of the answer that weighs most, the first of several, or None.
+        """Return the solution with the largest weight among those with the heaviest answer, or None if empty.
 
-        Answers that weigh the same are drawn by the seed.
+        The first of several such solutions is returned. The seed breaks ties between answers.
         """
         if not self.answers:
             return None
@@ -184,14 +188,14 @@ class Tally:
         return max(members, key=lambda index: (self._weight_of[index], -index))
 
     def shares(self) -> tuple[Share, ...]:
-        """Return each answer with its share of all weight, the largest first."""
+        """Return each answer with its fraction of the total weight, largest first."""
         total = sum(self.weights)
         pairs = sorted(zip(self.weights, self.answers, strict=True), key=lambda pair: -pair[0])
         return tuple(Share(answer, weight / total if total else 0.0) for weight, answer in pairs)
 
 
 def drawn(candidates: Sequence[int], seed: int) -> int:
-    """Return one of the candidates, by the seed."""
+    """Return one of the candidates, drawn by the seed."""
     return Random(derive_seed(seed, "tie")).choice(candidates)
 
 
@@ -229,16 +233,16 @@ class Work:
 
     @property
     def judged_by(self) -> Judge:
-        """Who compares solutions; no programs run in what it writes."""
+        """The judge that compares solutions. No programs run in its replies."""
         return self.judge or Judge(engine_of(self.policy), self.plan.protocol)
 
     @property
     def comparison_tokens(self) -> int:
-        """The most tokens of one reply of the judge, thinking among them."""
+        """Maximum number of tokens in one reply of the judge, including thinking."""
         return longest_reply(self.judged_by.protocol)
 
     def need(self, replies: int, what: str, *, more: int = 0) -> None:
-        """ValueError if the tokens are too few for this many replies at their longest and ``more``."""
+        """Raise ValueError if the tokens are too few for this many full-length replies plus ``more``."""
         protocol = self.plan.protocol
         least = replies * longest_reply(protocol) + more
         if self.plan.tokens is not None and self.plan.tokens < least:
@@ -253,7 +257,7 @@ class Work:
         return time.perf_counter() - self.begun
 
     def room(self, each: int, keep: int = 0) -> float:
-        """Return how many replies of at most ``each`` tokens the budget has left after ``keep`` tokens."""
+        """Return how many replies of at most ``each`` tokens still fit if ``keep`` tokens are reserved."""
         most = self.plan.tokens
         return inf if most is None else max(0, (most - self.generated - keep) // each)
 
@@ -340,7 +344,7 @@ class Work:
         self.solutions.append(Solution(turn, text, given))
 
     def tally(self) -> Tally:
-        """Return a tally of nothing."""
+        """Return an empty tally."""
         return Tally(self.problem, self.plan.environment, self.seed)
 
     def counted(self) -> Tally:
@@ -399,5 +403,5 @@ def of_one_round(protocol: DebateConfig, /, **changes: object) -> DebateConfig:
 
 
 def longest_reply(protocol: DebateConfig) -> int:
-    """Return the most tokens that one reply may have, thinking among them."""
+    """Return the maximum number of tokens in one reply, including thinking."""
     return protocol.max_tokens + protocol.thinking_tokens
