@@ -75,7 +75,7 @@ class TokenText:
         return match[1] if match else None
 
     def _ordinary_token(self) -> int | None:
-        """Return an id whose text is the same wherever it stands, to put before others."""
+        """Return a token id whose text does not depend on its position, for use as a prefix."""
         size = self._backend.get_vocab_size(with_added_tokens=False)
         for index in range(min(size, 5000)):
             text = self.decode([index])
@@ -95,7 +95,7 @@ class TokenText:
         return pieces
 
     def _repair_byte_runs(self, ids: Sequence[int], pieces: list[bytes]) -> None:
-        """A run of byte tokens that is not UTF-8 as a whole decodes to one U+FFFD a byte."""
+        """Replace each byte by U+FFFD in a sequence of byte tokens that is not valid UTF-8 as a whole."""
         start = None
         for t in range(len(ids) + 1):
             if t < len(ids) and (self._is_byte(ids[t]) or (start is not None and not pieces[t])):
@@ -111,7 +111,10 @@ class TokenText:
         return self._byte_token(self._backend.id_to_token(index)) is not None
 
     def _windowed(self, ids: Sequence[int]) -> list[int]:
-        """Return offsets from the growth of short windows, for decoders that rewrite across tokens."""
+        """Return character offsets for decoders that rewrite text across tokens.
+
+        Each offset grows by the length that a token adds to a short window of tokens before it.
+        """
         offsets, length = [], 0
         for t in range(len(ids)):
             window = ids[max(0, t - _WINDOW) : t + 1]

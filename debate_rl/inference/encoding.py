@@ -37,7 +37,7 @@ class EncodingError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Text of the template, or (``message`` >= 0) where one message's content stands."""
+    """A piece of the template: text, or the place of one message's content if ``message`` >= 0."""
 
     text: str = ""
     message: int = -1
@@ -187,7 +187,7 @@ def control_tokens(tokenizer: PreTrainedTokenizerBase) -> dict[str, int]:
 def _render(
     tokenizer: PreTrainedTokenizerBase, roles: tuple[str, ...], *, thinking: bool
 ) -> tuple[_Part, ...]:
-    """Return the template around the contents of these roles. Raises EncodingError when it refuses them."""
+    """Return the template around the contents of these roles; EncodingError if it rejects the roles."""
     from jinja2 import TemplateError
 
     key = secrets.token_hex(12)
@@ -212,7 +212,7 @@ def _render(
 
 
 def _filled(parts: tuple[_Part, ...], messages: Sequence[Message]) -> list[tuple[str, bool]]:
-    """Return the pieces in order, each as (text, whether it is the template's)."""
+    """Return the pieces in order, each as (text, whether the text belongs to the template)."""
     contents = [messages[part.message].content if part.message >= 0 else part.text for part in parts]
     return [
         (text.strip() if part.trim else text, part.message < 0)

@@ -85,10 +85,10 @@ class EngineClient(SpeakingPolicy):
             await asyncio.sleep(AGAIN_S)
 
     async def _prepare(self, index: int) -> None:
-        """Do what an engine needs before it is asked; Gone where it cannot be reached."""
+        """Prepare an engine for requests. Raises Gone if the engine cannot be reached."""
 
     def _refuse_dead(self) -> None:
-        """Raise EngineError if nobody will start an engine anew."""
+        """Raise EngineError if ended engines will not be restarted."""
 
     def _remote(self, index: int) -> Remote:
         with self._lock:
@@ -98,7 +98,7 @@ class EngineClient(SpeakingPolicy):
             return remote
 
     def _home(self, debate: str) -> int:
-        """Return the engine of a debate: at first the one with the fewest."""
+        """Return the engine of a debate. A new debate gets the engine with the fewest debates."""
         with self._lock:
             if debate not in self._homes:
                 if len(self._homes) >= DEBATES_KEPT:
@@ -208,7 +208,7 @@ class EnginePool(EngineClient):
     def _send(self, index: int) -> None:
         """Send the model's weights to an engine that lacks them; EngineError if they do not arrive.
 
-        Gone where it ended: once it was restarted, they are sent again.
+        Raises Gone if the engine has ended; the weights are sent again after the engine's restart.
         """
         with self._sending:
             if index not in self._lacking or self._transfer is None:
@@ -256,7 +256,7 @@ class EnginePool(EngineClient):
         self._home_folder.cleanup()
 
     def _client_settings(self, addresses: Sequence[Address]) -> dict[str, Any]:
-        """Return what ``engine_client`` makes another process's policy over these engines of."""
+        """Return the settings from which ``engine_client`` builds another process's policy."""
         context: int = Remote(addresses[0]).call("context_tokens").result()
         speech = {key: self._settings[0][key] for key in ("model_path", "chat", "thinking", "raw_prompt")}
         return {"addresses": tuple(addresses), "context_tokens": context, **speech}
@@ -284,7 +284,7 @@ class EnginePool(EngineClient):
             raise self._failed
 
     def _watch(self) -> None:
-        """Restart engines as they end, until they are closed or given up."""
+        """Restart each engine that ends, until the engines are closed or restarting is given up."""
         self._heard = [(0, time.monotonic())] * len(self._processes)
         while not self._closing.wait(LOOK_S) and self._failed is None:
             for index, process in enumerate(self._processes):
@@ -294,7 +294,7 @@ class EnginePool(EngineClient):
                     self._heard[index] = 0, time.monotonic()
 
     def _silence(self, index: int) -> str:
-        """Return that a busy engine has ended no step for too long; "" if it goes on, or is idle."""
+        """Return a message if a busy engine has finished no step for too long, else ""."""
         steps, heard = self._heard[index]
         state = self._state(index)
         if state is not None and (not state.busy or state.steps != steps):
@@ -306,7 +306,7 @@ class EnginePool(EngineClient):
         return f"process {self._processes[index].pid} ended no step for {silent:.0f} s (see {self.log})"
 
     def _state(self, index: int) -> EngineState | None:
-        """Return what an engine has done; None if it does not say."""
+        """Return the state that an engine reports, or None if it does not answer."""
         with suppress(RemoteError, NoReply):
             state: EngineState = self._remote(index).call(PING).result(timeout=min(PING_S, SILENT_S))
             return state

@@ -60,6 +60,6 @@ def digest(values: torch.Tensor, dtype: torch.dtype) -> Digest:
 
 
 def _placed(sums: torch.Tensor) -> int:
-    """Return the sum of integers (K,), each times its place from 1, modulo 2^64."""
+    """Return sum_k k * sums[k] modulo 2^64 for integers (K,), with k counted from 1."""
     places = sums.new_ones(len(sums)).cumsum(0)
     return int((sums * places).sum())

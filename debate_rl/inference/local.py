@@ -85,7 +85,7 @@ class Batcher(Generic[Request, Result]):
         return await future
 
     def _enter_loop(self) -> None:
-        """Serve the running event loop from now on; RuntimeError while another one is served."""
+        """Serve the running event loop from now on. RuntimeError while another loop is being served."""
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
@@ -96,9 +96,9 @@ class Batcher(Generic[Request, Result]):
         self._loop = loop
 
     def _check(self) -> None:
-        """Look, once in this turn of the event loop, whether anybody is left to wait for.
+        """Schedule ``_flush`` once per turn of the event loop.
 
-        ``call_soon``: the siblings of one gather are already in the loop's queue and get in before it.
+        ``call_soon`` runs it after the other requests of the same gather, which are already in the queue.
         """
         if self._pending and not self._scheduled:
             self._scheduled = True
@@ -107,8 +107,8 @@ class Batcher(Generic[Request, Result]):
     def _count_waiting(self) -> int:
         """Return how many debates wait.
 
-        A debate is in one round at a time and asks once for each agent, so two debates of one name (two
-        calls running at once) show as one key that comes twice.
+        A debate is in one round at a time and sends one request per agent. So if one key occurs twice, two
+        concurrent calls hold debates with the same name.
         """
         debates: Counter[tuple[str, int]] = Counter()
         for (name, number, _), count in Counter(self._key(one) for one, _ in self._pending).items():
@@ -219,7 +219,7 @@ class LocalPolicy(SpeakingPolicy):
 
     @contextmanager
     def _speaking_with(self, weights: Mapping[str, torch.Tensor]) -> Generator[None]:
-        """Have these weights in the model within the block."""
+        """Put these weights into the model within the block, and restore the model's own after it."""
         own = trained(self._model)
         present = {name: value.data for name, value in own.items()}
         try:
@@ -231,7 +231,7 @@ class LocalPolicy(SpeakingPolicy):
                 value.data = present[name]
 
     def _answered(self, requests: Sequence[SampleRequest], version: int) -> list[Completion]:
-        """Return the replies of the weights that the model has now, which are this version."""
+        """Return the replies that the model's current weights, of this version, generate."""
         speech = self._speech
         pairs = [(request, speech.prompt(request)) for request in requests]
         thoughts = [
@@ -245,7 +245,7 @@ class LocalPolicy(SpeakingPolicy):
         ]
 
     def _sampled(self, draws: Sequence[Draw | None]) -> list[Drawn | None]:
-        """Return what was drawn, in the given order; None for None."""
+        """Sample the draws in batches; return the results in order, with None for a draw that is None."""
         import torch
 
         wanted = [draw for draw in draws if draw is not None]

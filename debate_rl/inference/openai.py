@@ -29,7 +29,7 @@ class ReplyError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class _Tokens:
-    """Ids and, if they are known, log-probabilities and offsets, each (T,)."""
+    """Token ids, and log-probabilities and offsets if they are known, each (T,)."""
 
     ids: tuple[int, ...] = ()
     logprobs: tuple[float, ...] = ()
@@ -104,7 +104,7 @@ def _first_choice(reply: Object) -> Object:
 
 
 def _text(choice: Object) -> tuple[str, str]:
-    """Return the reply and, where the server keeps it apart, its thinking."""
+    """Return the reply, and its thinking if the server reports thinking separately (else "")."""
     message = _object(choice.get("message"))
     text = message.get("content", "" if message else choice.get("text"))
     thinking = message.get("reasoning") or message.get("reasoning_content")
@@ -116,9 +116,9 @@ def _text(choice: Object) -> tuple[str, str]:
 
 
 def _ended(text: str, choice: Object, request: SampleRequest) -> tuple[str, StopReason]:
-    """Return the text with the stop string that ended it, and how it ended.
+    """Return the text including the stop string that ended it, and the stop reason.
 
-    vLLM reports the string in ``stop_reason``; elsewhere a closing tag that is due is taken to be it.
+    vLLM reports the stop string in ``stop_reason``. For other servers, a closing tag that is due is assumed.
     """
     if choice.get("finish_reason") in ("length", "content_filter"):
         return text, "length"
@@ -149,10 +149,10 @@ def _thought(
 
 
 def _tokens(choice: Object, text: str, request: SampleRequest) -> _Tokens:
-    """Return what the server reports of the tokens, as vLLM does if the request wants ids.
+    """Return the tokens that the server reports, as vLLM does if the request wants ids.
 
-    A server's log-probabilities are of temperature 1 and all tokens unless it was started otherwise; where
-    that is not what was sampled, they are left out.
+    Unless started otherwise, a server reports log-probabilities at temperature 1 over all tokens. They are
+    left out if the reply was sampled with other settings.
     """
     ids, (pieces, logprobs) = _ids(choice.get("token_ids")), _listed_tokens(choice)
     plain = request.temperature == 0 or (request.temperature, request.top_p, request.top_k) == (1, 1, 0)
@@ -163,7 +163,7 @@ def _tokens(choice: Object, text: str, request: SampleRequest) -> _Tokens:
 
 
 def _listed_tokens(choice: Object) -> tuple[list[bytes], tuple[float, ...]]:
-    """Return bytes and log-probability of each token, by either endpoint; nothing if one has none."""
+    """Return the bytes and log-probability of each token, from either endpoint; empty if any is missing."""
     listed = _object(choice.get("logprobs"))
     if "content" not in listed:
         texts = [text for text in _list(listed.get("tokens")) if isinstance(text, str)]
@@ -178,7 +178,7 @@ def _listed_tokens(choice: Object) -> tuple[list[bytes], tuple[float, ...]]:
 
 
 def _logprobs(values: Sequence[object]) -> tuple[float, ...]:
-    """Return the log-probabilities, none at all unless every one is a finite number of at most 0.
+    """Return the log-probabilities if all of them are finite and at most 0, else an empty tuple.
 
     >>> _logprobs([-0.5, -0.0]), _logprobs([-0.5, None]), _logprobs([float("-inf")])
     ((-0.5, -0.0), (), ())
@@ -188,7 +188,7 @@ def _logprobs(values: Sequence[object]) -> tuple[float, ...]:
 
 
 def _ids(value: object) -> tuple[int, ...]:
-    """Return token ids; none at all unless every one can be an id.
+    """Return the token ids if all of them are valid ids, else an empty tuple.
 
     >>> _ids([3, 4]), _ids([3, "4"]), _ids([3, -1]), _ids(None)
     ((3, 4), (), (), ())
@@ -314,7 +314,7 @@ class OpenAIPolicy:
         return {**body, **how, **(GOING_ON if request.begun else {})}
 
     def _prompt(self, request: SampleRequest, *, asks: bool) -> dict[str, object]:
-        """Return the prompt; ``asks``: whether a message asks to go on with a reply that has begun."""
+        """Return the prompt. ``asks`` adds a message that asks to continue a reply that has begun."""
         begun = request.begun.text if request.begun else ""
         if not self._chat:
             return {"prompt": whole_text(self._raw_prompt(request.messages) + begun)}

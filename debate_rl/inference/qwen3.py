@@ -174,5 +174,5 @@ def _layer(block: Qwen3DecoderLayer) -> _Layer:
 
 
 def _folded(projections: list[torch.nn.Linear], norm: torch.Tensor) -> torch.Tensor:
-    """Return the projections side by side as (C, outputs), with the weights (C,) of the norm before them."""
+    """Concatenate the projections into (C, outputs), multiplied by the weights (C,) of the norm before."""
     return (torch.cat([projection.weight for projection in projections]) * norm).t().contiguous()

@@ -274,7 +274,7 @@ def _name(step: int) -> str:
 
 
 def _remove(path: Path) -> None:
-    """Delete a folder under a hidden name, so that a crash in between leaves no half checkpoint."""
+    """Rename a folder to a hidden name and delete it, so that a crash leaves no partial checkpoint."""
     if path.exists():
         hidden = path.with_name(f"{HIDDEN}removed_{path.name}")
         path.rename(hidden)
@@ -287,7 +287,7 @@ def _fingerprint(path: Path) -> dict[str, object]:
 
 @contextmanager
 def _errors_named(fresh: Path, final: Path) -> Iterator[None]:
-    """Remove a half-written checkpoint; report in one line what three writers report in three ways."""
+    """Remove a half-written checkpoint, and report the errors of its three writers in the same way."""
     from safetensors import SafetensorError
 
     try:

@@ -193,7 +193,7 @@ def _refuse_other(out: Path, run: Path) -> None:
 
 @contextmanager
 def _appearing(out: Path) -> Iterator[Path]:
-    """Yield a hidden folder next to ``out`` that replaces it when all went well."""
+    """Yield a hidden folder next to ``out``; if the block succeeds, the folder replaces ``out``."""
     fresh, old = (out.with_name(f".{out.name}.{word}") for word in ("unfinished", "replaced"))
     try:
         shutil.rmtree(fresh, ignore_errors=True)

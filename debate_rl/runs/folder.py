@@ -142,7 +142,10 @@ def _write_errors_named(folder: Path) -> Iterator[None]:
 def _enter(
     folder: Path, config: BaseModel, known: dict[str, Any], rules: ChangeRules, began: datetime
 ) -> RunFolder:
-    """Return the run with the texts to write; of a resumed one data and starts are added to."""
+    """Return the run with the texts to write.
+
+    For a resumed run, the recorded data and starts are kept and extended.
+    """
     run = RunFolder(folder, resumed=(folder / "config.toml").exists())
     start: Start = {"time": began.isoformat(timespec="seconds"), "commit": source_commit()}
     start |= {"versions": versions(), "hardware": machine(), "changed": {}}
@@ -333,7 +336,7 @@ def ends_by(starts: Sequence[Mapping[str, Any]], reason: str) -> int:
 
 
 def _since(start: Start, at: float) -> float:
-    """Return the seconds from the time of a start, 0 if it cannot be read or lies later."""
+    """Return the seconds from a start to ``at``; 0 if the start's time is unreadable or later than ``at``."""
     try:
         return max(at - datetime.fromisoformat(str(start.get("time"))).timestamp(), 0.0)
     except ValueError:

@@ -150,7 +150,7 @@ def _load_adapter(model: Any, folder: Path) -> None:
 
 
 def _load_all(model: Any, folder: Path) -> None:
-    """Copy by name; architectures that save under other names go through from_pretrained."""
+    """Copy the saved weights by name; use from_pretrained for architectures that save other names."""
     from safetensors.torch import load_file
 
     saved: dict[str, Tensor] = {}
