@@ -1,8 +1,8 @@
 """Strategies compared with self-consistency at the same cost.
 
-Of each problem many solutions by one agent alone are drawn, and what a majority of some of them is worth is
-computed. Intervals are clustered by problem and differences paired by problem. All strategies have the same
-seed, so those that ask for solutions alone draw the same ones.
+For each problem, many solutions by one agent alone are sampled, and the accuracy of a majority over some of
+them is computed. Intervals are clustered by problem, and differences are paired by problem. All strategies
+have the same seed, so strategies that request only solutions get the same solutions.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ Values: TypeAlias = Mapping[str, float]
 Progress: TypeAlias = Callable[[str, int, int], None]
 """Called with what is asked, the problems that it has answered, and how many there are."""
 Solve: TypeAlias = Callable[..., list[Answered | Refused]]
-"""How problems are solved, as ``solve_all``."""
+"""A function that solves problems, with the signature of ``solve_all``."""
 Budget: TypeAlias = Literal["generated", "total"]
 BUDGETS: Final[Mapping[Budget, str]] = {
     "generated": "generated tokens",
     "total": "tokens read and generated",
 }
-"""What self-consistency is given the same of."""
+"""The kinds of cost at which self-consistency is compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Contender:
 
     @property
     def tools(self) -> bool:
-        """Whether its solutions run programs, whatever the recipe says."""
+        """Whether the solutions of the strategy run programs, independent of the recipe."""
         return STRATEGIES[self.strategy].tools
 
     def plan(self, plan: SolvePlan) -> SolvePlan:
@@ -73,7 +73,10 @@ class Contender:
     def why_not(
         self, plan: SolvePlan, problems: Sequence[Problem], judge: DebateConfig | None = None
     ) -> str | None:
-        """Return why it cannot be asked these problems; None if it can. ``judge``: another's protocol."""
+        """Return why the strategy cannot solve these problems, or None if it can.
+
+        ``judge``: the protocol of another model that compares.
+        """
         try:
             check_plan(self.plan(plan), problems, judge)
         except ValueError as error:
@@ -127,7 +130,7 @@ class Pool:
         self.cost = {"generated": 0.0, "total": 0.0}
 
     def draw(self, size: int) -> None:
-        """Have this many solutions of each problem, those that were drawn before among them."""
+        """Sample solutions until each problem has ``size`` of them, including those sampled before."""
         if size <= self.size:
             return
         found = ask_all(self.problems, self._plan, self._policy, partial(_solutions, size=size))
@@ -148,14 +151,15 @@ class Pool:
 
     @property
     def missing(self) -> float:
-        """The share of the solutions that give no answer."""
+        """The fraction of solutions without an answer."""
         return fmean(index is None for group in self._answers.values() for index in group)
 
     def right(self, size: float) -> Values:
         """Return the chance that a majority of this many solutions is right, by problem.
 
-        Ties are drawn fairly; the mean over all disjoint sets of that size. A size between two
-        numbers is the larger one on that share of the problems. Problems without a verdict are left out.
+        Ties are broken uniformly at random. The chance is the mean over disjoint sets of this size. For a
+        fractional size, it is interpolated between the two nearest whole sizes. Problems without a verdict
+        are left out.
         """
         below = floor(size)
         part = size - below
@@ -173,7 +177,7 @@ class Pool:
 
 
 def majority_chance(answers: Sequence[int | None], grades: Sequence[Truth]) -> float | None:
-    """Return the chance that the most frequent answer is right, ties drawn fairly; None without a verdict.
+    """Return the chance that the most frequent answer is right, with random ties, or None without a verdict.
 
     >>> majority_chance([0, 1, None], [True, False]), majority_chance([1, 1, 0], [True, False])
     (0.5, 0.0)
@@ -224,12 +228,12 @@ class Measured:
 
     @property
     def accuracy(self) -> Estimate:
-        """The share of problems that it is right on."""
+        """The fraction of problems on which the strategy is right."""
         return clustered_mean([*self.right.values()], [*self.right])
 
     @property
     def oracle_gap(self) -> Estimate:
-        """The share of problems with any right solution, minus its accuracy."""
+        """The fraction of problems with at least one right solution, minus the accuracy."""
         return gap(self.oracle, self.right)
 
     def compared(self, budget: Budget) -> tuple[float, Estimate, Estimate]:
@@ -335,7 +339,7 @@ def compare_strategies(
 
 
 def equal_samples(cost: float, each: float) -> float:
-    """Return how many solutions have a cost, 1 at least.
+    """Return how many solutions have the given cost together, at least 1.
 
     >>> equal_samples(35.0, 10.0), equal_samples(5.0, 10.0), equal_samples(5.0, 0.0)
     (3.5, 1.0, 1.0)
@@ -379,7 +383,7 @@ def _measured(
 
 
 def gap(one: Values, other: Values) -> Estimate:
-    """Return the mean difference over the problems with a value in both; DataError if there are none."""
+    """Return the mean difference over the problems with a value in both. DataError without such problems."""
     values = {id: one[id] - other[id] for id in one if id in other}
     if not values:
         raise DataError("no problem has a verdict of the grader on what is compared")

@@ -34,23 +34,23 @@ from debate.types import TurnId
 from debate_rl.strategies.work import Answered, End, Solution, Tally, Work, drawn, of_one_round
 
 AGENTS = 3
-"""The judge, and the two whose solutions it compares."""
+"""Agents of a ballot: the judge, and the two agents whose solutions it compares."""
 EVEN = 0.5
-"""What a tie is worth to each side, and what nobody's vote is."""
+"""Score of each side for a tie, or for a ballot without a valid vote."""
 WAVES = 4
-"""Parts in which the ballots of best of n are asked for: after each it may be settled."""
+"""Number of waves in which best of n requests its ballots. After each wave, the result may be settled."""
 LONGEST = 16
-"""Solutions of one list at most."""
+"""Maximum number of solutions in one list."""
 
 
 def check_ballots(work: Work) -> None:
-    """ValueError if the judge knows no ballots, or the budget has no room for a solution and one."""
+    """Raise ValueError if the judge knows no ballots, or the budget is too small for a solution and one."""
     check_judge(work.judged_by.protocol)
     work.need(1, "a solution and a ballot", more=work.comparison_tokens)
 
 
 def check_judge(protocol: DebateConfig) -> None:
-    """ValueError for a judge that knows no ballots: nobody compares solutions in its protocol."""
+    """Raise ValueError for a judge that knows no ballots, because its protocol never compares solutions."""
     why = None
     if prompts_of(protocol).alone:
         why = f"debate.prompts = {protocol.prompts!r} is for one agent"
@@ -68,7 +68,7 @@ def check_judge(protocol: DebateConfig) -> None:
 
 
 async def _entered(work: Work, name: str) -> tuple[Tally, list[int], Random]:
-    """Ask for all solutions; return them counted, those with an answer in a drawn order, and what drew it."""
+    """Request all solutions. Return their tally, those with an answer in random order, and the generator."""
     votes = await work.solve_all()
     players = [index for members in votes.members for index in members]
     rng = Random(derive_seed(work.seed, name))
@@ -79,10 +79,10 @@ async def _entered(work: Work, name: str) -> tuple[Tally, list[int], Random]:
 async def best_of_n(work: Work) -> Answered:
     """Return the answer of the solution with the highest mean score on two ballots.
 
-    The solutions form a drawn ring, and each is compared with both neighbours. Two of the same
-    answer are not compared and get half a point each, as do both sides of a ballot that could not be read. Of
-    several that lead, the answer whose solutions have the highest scores together is taken. The shares are of
-    all scores.
+    The solutions form a random ring, and each is compared with both neighbours. Two neighbours with the same
+    answer are not compared and get half a point each, as do both sides of a ballot that could not be parsed.
+    If several solutions lead, the answer whose solutions have the highest total score wins. The shares are
+    fractions of all scores.
     """
     votes, ring, rng = await _entered(work, "ring")
     pairs = list(zip(ring, [*ring[1:], *ring[:1]], strict=True)) if len(ring) > 1 else []
@@ -107,7 +107,7 @@ async def best_of_n(work: Work) -> Answered:
 
 
 def _ring_is_settled(votes: Tally, scores: dict[int, list[float]]) -> bool:
-    """Return whether no ballot that is still to come can change which answer has the highest score."""
+    """Return whether the remaining ballots cannot change which answer has the highest score."""
     low = [max(sum(scores[index]) for index in members) for members in votes.members]
     high = [max(sum(scores[i]) + 2 - len(scores[i]) for i in members) for members in votes.members]
     first = max(range(len(low)), key=low.__getitem__)
@@ -118,9 +118,10 @@ async def swiss(work: Work) -> Answered:
     """Return the answer of the solution with the most points after ceil(log2 k) Swiss rounds.
 
     After V1 [arXiv 2603.04304], which compares every solution first; here the rounds are Swiss from the
-    start. A ballot gives its winner a point, a tie or a reply that could not be read half a point to both,
-    and so does a round without an opponent or against a solution of the same answer. Of several that lead,
-    the answer whose solutions have the most points together is taken.
+    start. A ballot gives one point to its winner. A tie, or a reply that could not be parsed, gives half a
+    point to both sides. A solution also gets half a point for a round without an opponent, or against a
+    solution with the same answer. If several solutions lead, the answer whose solutions have the most points
+    in total wins.
     """
     votes, players, rng = await _entered(work, "swiss")
     points, met = dict.fromkeys(players, 0.0), set[frozenset[int]]()
@@ -147,7 +148,7 @@ async def swiss(work: Work) -> Answered:
 
 
 def paired(players: list[int], points: dict[int, float], met: set[frozenset[int]]) -> list[tuple[int, int]]:
-    """Return the pairs of a round: neighbours by points that have not met, if there are such.
+    """Return the pairs of a round: neighbours by points, preferably pairs that have not met before.
 
     >>> paired([3, 1, 2, 0], {0: 1.0, 1: 0.0, 2: 1.0, 3: 0.0}, {frozenset((2, 0))})
     [(2, 3), (0, 1)]
@@ -163,7 +164,10 @@ def paired(players: list[int], points: dict[int, float], met: set[frozenset[int]
 
 
 def _of_most(work: Work, votes: Tally, points: dict[int, float], ended: End) -> Answered:
-    """Return the answer of the solution of most points; among several the heaviest, then a drawn one."""
+    """Return the answer of the solution with the most points.
+
+    Among several such answers, the heaviest is returned; the seed breaks further ties.
+    """
     weights = [sum(points[index] for index in members) for members in votes.members]
     counted = replace(votes, weights=weights) if any(weights) else votes  # nothing was compared
     chosen, leading = None, dict[int, int]()
@@ -178,7 +182,7 @@ def _of_most(work: Work, votes: Tally, points: dict[int, float], ended: End) -> 
 
 
 class Comparison(NamedTuple):
-    """One ballot on two solutions, by index; ``third``: the one that the judge reads as its own, if any."""
+    """One ballot on two solutions, by index. The judge reads solution ``third``, if any, as its own."""
 
     left: int
     right: int
@@ -196,9 +200,9 @@ def _comparisons(work: Work, votes: Tally, pairs: Sequence[tuple[int, int]], rng
 
 
 async def compare(work: Work, comparisons: Sequence[Comparison]) -> list[float | None]:
-    """Return what each comparison gives its left solution: 1.0, 0.0, or half for a tie or no valid vote.
+    """Return the score of the left solution in each comparison: 1.0, 0.0, or 0.5 for a tie or no valid vote.
 
-    None if the budget ended before it came.
+    The score is None if the budget ended before the ballot was received.
     """
     judge = work.judged_by
     config = judging_protocol(judge.protocol)
@@ -233,7 +237,9 @@ async def compare(work: Work, comparisons: Sequence[Comparison]) -> list[float |
 
 
 def _score(turn: Turn, left: str, right: str) -> float | None:
-    """Return what a turn gives the left solution; None without a vote, or with votes that contradict."""
+    """Return the score that a turn gives the left solution, or None without a vote or with contradictory
+    votes.
+    """
     worth = {"left": 1.0, "right": 0.0, "tie": EVEN}
     found = {worth[b.outcome] for b in turn.parsed.ballots if (b.left, b.right) == (left, right)}
     found |= {1 - worth[b.outcome] for b in turn.parsed.ballots if (b.left, b.right) == (right, left)}
@@ -271,13 +277,13 @@ def entry_of(seating: Seating, agent: int, solution: Solution | None) -> Entry:
 
 
 def check_list(work: Work) -> None:
-    """ValueError if the judge is shown nothing of others, or the budget has no room for a selection."""
+    """Raise ValueError if the judge's prompts do not show other solutions, or the budget is too small."""
     check_selection(work.judged_by.protocol)
     work.need(1, "a solution and a selection", more=work.comparison_tokens)
 
 
 def check_selection(protocol: DebateConfig) -> None:
-    """ValueError if a prompt set has no form for what is shown of others."""
+    """Raise ValueError if a prompt set cannot show the solutions of others."""
     if prompts_of(protocol).alone:
         raise ValueError(
             f"debate.prompts = {protocol.prompts!r}: is for one agent and shows nobody's solutions, as "
@@ -286,11 +292,11 @@ def check_selection(protocol: DebateConfig) -> None:
 
 
 async def genselect(work: Work) -> Answered:
-    """Return the answer of the solution that is left when each list has had one selected.
+    """Return the answer of the last solution left in a knock-out of lists.
 
-    Lists are drawn by the seed. One whose solutions give the same answer is not asked about, and once all
-    that are left give the same, it is settled. A list of which nothing could be read keeps the solution
-    whose answer the most solutions give.
+    The judge selects one solution of each list; the seed draws the lists. The judge is not asked about a list
+    whose solutions all have the same answer. The result is settled when all solutions left have the same
+    answer. If a selection could not be parsed, the list keeps the solution with the most frequent answer.
     """
     size = longest_list(work.judged_by.protocol)
     tally, left, _ = await _entered(work, "lists")
@@ -314,7 +320,7 @@ async def genselect(work: Work) -> Answered:
 
 
 async def _select(work: Work, groups: Sequence[Sequence[int]]) -> list[int | None]:
-    """Return the solution that is selected of each group, all asked at once; None if none is."""
+    """Request a selection from each group at once, and return each selected solution, or None without one."""
     judge = work.judged_by
     protocol, budget = judge.protocol, context_budget(judge.policy, judge.protocol)
     work.stage += 1
@@ -359,7 +365,7 @@ class SelectionPrompt(NamedTuple):
 
 
 def longest_list(protocol: DebateConfig) -> int:
-    """Return how many solutions one list may have: as many as there are labels, 16 at most."""
+    """Return the maximum number of solutions in a list: the number of labels, but at most 16."""
     labels = protocol.handles
     return LONGEST if labels is None else min(LONGEST, len({label.upper() for label in labels}))
 
@@ -389,7 +395,7 @@ def selection_reply(label: str) -> str:
 
 
 def selected(text: str, labels: Sequence[str], *, in_thinking: bool = False) -> int | None:
-    """Return the index of the label that a reply names; None if it names none, or several.
+    """Return the index of the label that a reply names, or None if the reply names no label or several.
 
     >>> selected("<comparison>K7 or Q2</comparison>", ("K7", "Q2")) is None
     True
