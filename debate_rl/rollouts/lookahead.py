@@ -56,7 +56,7 @@ class RolloutProcess:
     def roll_out(
         self, step: int, draw: Callable[[int], Draw], ema: Mapping[str, float], clock: Clock
     ) -> Rollout:
-        """Wait for a step's debates and return them. The debates of later steps are requested before."""
+        """Return a step's debates once all have ended. The debates of later steps are requested first."""
         train = self._config.train
         for later in range(step, min(step + train.async_level + 1, train.steps)):
             if later not in self._asked:
