@@ -263,7 +263,7 @@ async def _answer_all(served: object, listener: Listener) -> None:
 
 
 class _Caller:
-    """The object's end of a connection."""
+    """The server side of one connection to the served object."""
 
     def __init__(self, connection: Connection, served: object, loop: asyncio.AbstractEventLoop) -> None:
         self._connection, self._served, self._loop = connection, served, loop
@@ -306,7 +306,7 @@ class _Caller:
 
 
 def _crossing(error: BaseException) -> Exception:
-    """Return an error that can be pickled: a ValueError as one, all else with its name."""
+    """Return a picklable error: a ValueError for a ValueError, else a RemoteError with the error's name."""
     if isinstance(error, ValueError):
         return ValueError(str(error))
     return RemoteError(f"{type(error).__name__}: {error}")

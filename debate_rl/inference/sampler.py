@@ -345,7 +345,7 @@ class _Batch:
 
 
 def _likely(draws: Sequence[Draw], device: torch.device) -> tuple[torch.Tensor, torch.Tensor] | None:
-    """Return top_p and top_k (B,), of greedy rows 1 and 0; None if every row is drawn among all tokens."""
+    """Return top_p and top_k (B,), with 1 and 0 for greedy rows; None if no row restricts its tokens."""
     rows = [(draw.top_p, draw.top_k) if draw.temperature else (1.0, 0) for draw in draws]
     if set(rows) == {(1.0, 0)}:
         return None
@@ -355,7 +355,7 @@ def _likely(draws: Sequence[Draw], device: torch.device) -> tuple[torch.Tensor, 
 
 @contextmanager
 def _evaluating(model: PreTrainedModel) -> Generator[None]:
-    """Dropout off while sampling; the model's mode is put back."""
+    """Put the model into eval mode within the block, and restore its mode after it."""
     training = model.training
     model.eval()
     try:

@@ -99,7 +99,7 @@ class Server:
         await self._ask(path, body)
 
     async def _ask(self, path: str, body: Mapping[str, object] | None) -> bytes:
-        """Return what is answered to a POST of this body, or to a GET."""
+        """Return the answer to a POST of ``body``, or to a GET if ``body`` is None."""
         url = self.base_url + path
         data = None if body is None else json.dumps(body).encode()  # ASCII: half a character cannot break it
         gate = self._gates.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(self._concurrency))
@@ -119,7 +119,7 @@ class Server:
         raise AssertionError
 
     async def _send(self, url: str, data: bytes | None) -> bytes:
-        """Send it once, over a connection of its own: none is left open when a debate is given up."""
+        """Send the request once over a new connection, so that an abandoned debate leaves none open."""
         import httpx
 
         limits = httpx.Timeout(self._timeout_s, connect=CONNECT_S)
@@ -180,13 +180,13 @@ def key_for(base_url: str) -> str | None:
 
 
 def _urls_with_key() -> list[str]:
-    """Return the URLs whose hosts are given the key."""
+    """Return the URLs of the hosts that may receive the API key."""
     urls = [url.strip() for url in os.environ.get(KEY_URLS, "").split(",")]
     return list(filter(None, urls)) or [OPENAI]
 
 
 def _why_without_key(base_url: str) -> str:
-    """Return what to do if a server wants a key and the key at hand belongs to other servers."""
+    """Return advice if a key is set but was not sent, because it belongs to other servers; else ""."""
     if not os.environ.get(KEY) or key_for(base_url) is not None:
         return ""
     own = ", ".join(urlsplit(url).netloc.rpartition("@")[2] for url in _urls_with_key())

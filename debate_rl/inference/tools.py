@@ -125,7 +125,7 @@ class _Reply:
         return self._written
 
     async def _go_on(self) -> Written:
-        """Let the model write up to a fence, or to its end."""
+        """Let the model write until a fence or the end of the reply."""
         piece = await self._policy.sample(self._next_request())
         self._pieces += 1
         if self._written is None:

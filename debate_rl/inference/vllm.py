@@ -218,7 +218,7 @@ class VLLMPolicy(RequestingPolicy):
         self._begin_anew()
 
     def _begin_anew(self) -> None:
-        """Forget what was computed with the weights before the new ones."""
+        """Discard everything that vLLM cached with the previous weights."""
         self._llm.collective_rpc("refresh_head")
         if not self._llm.llm_engine.reset_prefix_cache(reset_running_requests=True):
             raise RuntimeError("vLLM keeps what it computed with the weights before; nothing new was sampled")
@@ -283,7 +283,7 @@ class EngineLoop:
             self._waiting.pop(name, None)
 
     async def _step_until_done(self) -> None:
-        """Step while a request waits; what the engine raises goes to every one that does."""
+        """Step the engine while requests wait. An engine error is raised in every waiting request."""
         try:
             while self._waiting:
                 await self.may_step.wait()
@@ -335,7 +335,7 @@ def _engine(model_path: str, **settings: Any) -> Any:
 
 
 def _refused(what: str, error: Exception) -> ValueError:
-    """Return the error of what vLLM's workers refuse, with the first lines of theirs."""
+    """Return a ValueError that quotes the first lines of an error from vLLM's workers."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return ValueError(f"{what}: {' '.join(lines[:3]) or type(error).__name__}")
 
@@ -349,7 +349,7 @@ def engine_words(config: Any) -> str:
 
 
 def _lora_settings(rank: int, at_once: int = 1) -> dict[str, object]:
-    """Return vLLM's settings for adapters up to a rank; it knows few ranks, and takes the next one up.
+    """Return vLLM's settings for adapters up to a rank, rounded up to a rank that vLLM supports.
 
     >>> _lora_settings(4), _lora_settings(0)
     ({'enable_lora': True, 'max_lora_rank': 8, 'max_loras': 1, 'max_cpu_loras': 2}, {})

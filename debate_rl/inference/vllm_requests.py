@@ -69,7 +69,7 @@ class RequestingPolicy(SpeakingPolicy):
         return THINK_END not in text and (bool(draw.thinking) or text.lstrip().startswith(THINK_START))
 
     def _sampling(self, draw: Draw, done: int) -> dict[str, Any]:
-        """Return what makes vLLM sample from the model itself, stop where we would, and report the tokens."""
+        """Return settings that make vLLM sample as requested, stop as we do, and report the tokens."""
         return {
             "temperature": draw.temperature,
             "top_p": draw.top_p,

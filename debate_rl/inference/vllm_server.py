@@ -117,7 +117,7 @@ class VLLMServer(RequestingPolicy):
         return EngineState(False, self._answered, self._seconds + under_way)
 
     async def _served(self, model: str) -> tuple[str, int | None]:
-        """Return the model's name at the server, and the longest prompt with its reply."""
+        """Return the model's name at the server, and the maximum tokens of a prompt and its reply."""
         try:
             cards = _cards(await self._server.get(MODELS))
         except ServerError as error:
@@ -136,7 +136,7 @@ class VLLMServer(RequestingPolicy):
         )
 
     async def _refuse_raw_logprobs(self) -> None:
-        """Raise ValueError if the odds are those of temperature 1, whatever was asked for."""
+        """Raise ValueError if the server reports log-probabilities that ignore the temperature."""
         gaps = [await self._gap(temperature) for temperature in (1.0, 2.0)]
         if gaps[1] > RAW * gaps[0] > 0:
             raise ValueError(
@@ -167,7 +167,7 @@ class VLLMServer(RequestingPolicy):
                 self._seconds += time.perf_counter() - self._since
 
     async def _posted(self, name: str, body: Mapping[str, object]) -> Mapping[str, object]:
-        """Return the reply; a server that was restarted is given the adapter again."""
+        """Return the reply; if a restarted server has lost the adapter, load the adapter again."""
         try:
             return await self._server.post(COMPLETIONS, body)
         except ServerError as error:
@@ -206,7 +206,7 @@ def _cards(reply: Mapping[str, object]) -> list[dict[str, object]]:
 
 
 def _likeliest(reply: Mapping[str, object]) -> list[float]:
-    """Return the log-probabilities of the likeliest first tokens, falling, with the sampled one."""
+    """Return the log-probabilities of the likeliest first tokens and the sampled one, in falling order."""
     try:
         choices: Any = reply["choices"]
         listed = choices[0]["logprobs"]["top_logprobs"][0].values()
@@ -216,7 +216,7 @@ def _likeliest(reply: Mapping[str, object]) -> list[float]:
 
 
 def _remedy(error: ServerError) -> str:
-    """Return what to do about an adapter that a server does not take.
+    """Return advice for an adapter that a server rejects.
 
     >>> _remedy(ServerError("http://localhost:8000/v1/load_lora_adapter: HTTP 404 Not Found: Not Found", 404))
     '; start it with VLLM_ALLOW_RUNTIME_LORA_UPDATING=True in its environment'
