@@ -1,4 +1,4 @@
-"""The table of strategies, and many problems by one of them: several at a time, within one clock."""
+"""The table of strategies, and solving many problems by one strategy: several at a time, within one clock."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Strategy:
         return self.comparisons is not None
 
     def replies(self, samples: int, protocol: DebateConfig) -> int:
-        """Return how many replies it asks for of a problem, at most."""
+        """Return the maximum number of replies that the strategy requests for a problem."""
         agents = protocol.num_agents * rounds_held(protocol)
         solutions = {"one": 1, "samples": samples, "agents": agents}[self.speakers]
         return solutions + (self.comparisons(samples) if self.comparisons else 0)
@@ -90,7 +90,7 @@ STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
 
 
 def entry_named(name: str, table: Mapping[str, T], option: str) -> T:
-    """Return what a table has of a name; ValueError with the nearest one if there is none."""
+    """Return the entry of a table with a name. ValueError suggests the nearest name if there is no entry."""
     if name not in table:
         hint = did_you_mean(name, table, f"valid: {', '.join(table)}")
         raise ValueError(f"{option} {name}: is not known; {hint}")
@@ -98,20 +98,21 @@ def entry_named(name: str, table: Mapping[str, T], option: str) -> T:
 
 
 def strategy_named(name: str) -> Strategy:
-    """Return the strategy of a name; ValueError with the nearest one if there is none."""
+    """Return the strategy with a name. ValueError suggests the nearest name for an unknown one."""
     return entry_named(name, STRATEGIES, "--strategy")
 
 
 def with_tools(config: Config, tools: Literal["python", "none"]) -> Config:
-    """Return a configuration whose turns may run programs, or none: those of a judge never do."""
+    """Return the configuration with ``debate.tools`` set to ``tools``."""
     return config.model_copy(update={"debate": config.debate.model_copy(update={"tools": tools})})
 
 
 def lanes(plan: SolvePlan, problems: int) -> int:
-    """Return how many of this many problems are open at a time.
+    """Return how many problems are open at a time.
 
-    Under a clock as many as fill the engine with all their solutions, so that what one leaves is soon
-    another's. Without one, as many as fill it with a reply each: their later waves are small.
+    With a time limit, all solutions of the open problems together fill the engine, so that time that one
+    problem does not use is soon available to another. Without a time limit, one reply of each open problem
+    fills the engine, because later waves are small.
 
     >>> from dataclasses import replace
     >>> from envs import load_environment
@@ -126,7 +127,7 @@ def lanes(plan: SolvePlan, problems: int) -> int:
 
 
 def check_plan(plan: SolvePlan, problems: Sequence[Problem], judge: DebateConfig | None = None) -> None:
-    """ValueError, before anything is sampled, for what the strategy cannot do: protocol, judge, budget.
+    """Raise ValueError, before sampling, if the strategy cannot work with the protocol, judge or budget.
 
     A level of the problems may have its own protocol. ``judge``: the protocol of another model that compares.
     """
@@ -140,7 +141,7 @@ def check_plan(plan: SolvePlan, problems: Sequence[Problem], judge: DebateConfig
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A problem that no strategy can be asked, and why."""
+    """A problem that no strategy can solve, and the reason."""
 
     reason: str
 
@@ -174,11 +175,11 @@ def solve_all(
     judge: Judge | None = None,
     on_answer: Callable[[int, Answered | Refused], None] = lambda *_: None,
 ) -> list[Answered | Refused]:
-    """Return what the strategy answers to each problem, in their order.
+    """Return the strategy's answer to each problem, in the order of the problems.
 
-    The answers depend on seeds alone where no seconds are set; a clock ends what it ends. A problem whose
-    prompt does not fit the context is refused, and the others are answered. ``judge``: another policy that
-    compares. ``on_answer`` gets the index of a problem and the result of it, in the order in which they end.
+    Without a time limit, the answers depend only on seeds. A problem whose prompt does not fit the context is
+    refused, and the others are answered. ``judge``: another policy that compares. ``on_answer`` receives the
+    index and the result of each problem when the problem ends.
     """
     check_plan(plan, problems, judge and judge.protocol)
     return ask_all(
@@ -258,7 +259,7 @@ def solve(
 
 
 def answered_of(found: T | Refused, error: type[ValueError]) -> T:
-    """Return an answer; an error of this type for a problem that could not be asked."""
+    """Return the answer, or raise ``error`` for a problem that was refused."""
     if isinstance(found, Refused):
         raise error(found.reason)
     return found
