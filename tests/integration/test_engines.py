@@ -31,6 +31,10 @@ policy = "vllm"
 device = "cpu"
 vllm.enforce_eager = true
 
+[advantages.format]
+baseline = "none"  # no reply of a model without training has its votes: against each other they teach nothing
+scale = "none"
+
 [learner]
 lr = 1e-2
 warmup_steps = 0

@@ -272,6 +272,10 @@ lora_rank = 4
 vllm.servers = ["URL"]
 server.concurrency = 256
 
+[advantages.format]
+baseline = "none"  # no reply of a model without training has its votes: against each other they teach nothing
+scale = "none"
+
 [learner]
 lr = 1e-2
 warmup_steps = 0
