@@ -32,6 +32,8 @@ from debate_rl.inference.local import LocalPolicy
 from debate_rl.training.stops import Stopped
 from envs import Grade, GradeStatus
 
+debate_rl.metrics.step_log.SAMPLE_SHARE = 0.5  # also in the command line, which imports this policy
+
 HANDLES = ("K7", "Q2", "M4")
 REPLIES = [f"<solution>\\boxed{{{answer}}}</solution>" for answer in (1, 2)]
 VOTES = [f"<comparison>{a} > {b}</comparison>" for a in HANDLES for b in HANDLES if a != b]
@@ -145,7 +147,6 @@ def run(folder: str, log: str, fault: Fault | None = None) -> None:
     counts: Counter[str] = Counter()
     for point in CALLS:
         _arm(point, counts, fault if fault and fault.point == point else None)
-    debate_rl.metrics.step_log.SAMPLE_SHARE = 0.5
     started = time.monotonic()
     try:
         debate_rl.training.loop.train(Config.model_validate(RECIPE | {"run": {"dir": folder}}))
