@@ -218,6 +218,10 @@ def _make_engine(config: Config, learners: int) -> tuple[Any, Any, Policy]:
     from debate_rl.runs.weights import load_run_model
     from learner.update.forward import compute_type
 
+    if config.engine.kind == "tinker":
+        from debate_rl.backends.tinker import open_service
+
+        return open_service(config, **prompt_settings(config))
     if config.model.policy == "vllm":
         refuse_missing_parts(config)
         model, tokenizer = load_run_model(on_cpu(config) if learners > 1 else config)

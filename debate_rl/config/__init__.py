@@ -23,6 +23,7 @@ from debate_rl.config.data import (
     check_judge_pairs,
 )
 from debate_rl.config.endpoints import EndpointConfig, RoleConfig, check_endpoint
+from debate_rl.config.engine import EngineConfig
 from debate_rl.config.grader import GraderConfig
 from debate_rl.config.keys import check_key
 from debate_rl.config.likelihood import LikelihoodConfig
@@ -184,6 +185,7 @@ class Config(Seeded):
     advantages: AdvantageConfig = AdvantageConfig()
     likelihood: LikelihoodConfig = LikelihoodConfig()
     model: ModelConfig
+    engine: EngineConfig = EngineConfig()
     warm_start: WarmStartConfig = WarmStartConfig()
     sft: SftConfig = SftConfig()
     learner: LearnerConfig = LearnerConfig()

@@ -134,6 +134,8 @@ def _head(config: Config) -> str:
 
 
 def _needs(config: Config, data: Problems, *, done: int = 0, ranks: int = 1) -> Plan | None:
+    if config.engine.kind != "local":  # the memory of somebody else's GPUs
+        return None
     if config.sft.data:
         return planned_replies(config, data)
     return planned(config, data, done=done, ranks=ranks)

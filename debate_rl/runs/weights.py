@@ -126,7 +126,10 @@ def load_run_model(config: Config) -> tuple[Any, Any]:
 
 def load_weights(model: Any, folder: Path) -> None:
     """Load what ``save_pretrained`` wrote, in place; ValueError if names or shapes do not match."""
-    (_load_adapter if hasattr(model, "peft_config") else _load_all)(model, folder)
+    if hasattr(model, "load_pretrained"):  # a service, which has the weights
+        model.load_pretrained(folder)
+    else:
+        (_load_adapter if hasattr(model, "peft_config") else _load_all)(model, folder)
 
 
 def _load_adapter(model: Any, folder: Path) -> None:

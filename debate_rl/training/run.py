@@ -332,7 +332,10 @@ def open_training(
         for speaker in dict.fromkeys(speaker_at(policy, seat) for seat in seats):
             for problem in data.played:
                 check_fits(problem, speaker, config.debate)
-        start_weights(config, folder, model, tokenizer, data, policy)
+        if config.engine.kind == "local":
+            start_weights(config, folder, model, tokenizer, data, policy)
+        elif not folder.resumed:
+            folder.record()
         if "frozen" in config.debate.seats:
             freeze(policy)
         seed_generators(derive_seed(config.seed, "generators"))
@@ -355,6 +358,11 @@ def open_training(
 def _learner(
     model: Any, config: Config, settings: LearnerConfig, group: RankGroup | None
 ) -> Learner | RankedLearner:
+    if config.engine.kind == "tinker":
+        from debate_rl.backends.learner import ServiceLearner
+
+        model.use(settings)
+        return ServiceLearner(model, settings, total_steps=config.train.steps)
     if group is None:
         return Learner(model, settings, total_steps=config.train.steps)
     from debate_rl.training.ranks import RankedLearner

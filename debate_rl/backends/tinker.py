@@ -1,0 +1,319 @@
+"""The Tinker API as a backend: Thinking Machines' service, or SkyRL's server on one's own GPUs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from bisect import bisect_left
+from collections.abc import Coroutine, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from secrets import token_hex
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import tinker
+from numpy.typing import NDArray
+from tinker import types
+from torch import Tensor
+from transformers import AutoTokenizer
+
+from debate.concurrency import run_async
+from debate.files import read_json
+from debate.types import Completion, SampleRequest, TurnId
+from debate_rl.config import Config
+from debate_rl.inference.remote import RemoteError
+from debate_rl.inference.vllm import speech_of
+from debate_rl.inference.vllm_requests import Part, RequestingPolicy
+from learner.types import Row
+from learner.update.config import LearnerConfig
+
+Reduction: TypeAlias = Literal["sum", "row_mean"]
+"""How a server adds up the losses of tokens. "sum": over all tokens, as the API says. "row_mean": the mean
+over a row, then over rows, as SkyRL's JAX backend does."""
+STATE = "tinker.json"
+"""The file of a checkpoint that names the weights and the optimizer's state at the server."""
+KEY, NO_KEY = "TINKER_API_KEY", "tml-none"
+"""The environment variable of the key, and what is sent to a server that asks for none."""
+SEEDS = 2**31
+LOSS = "importance_sampling"
+PROBE_EPS, PROBE_RATES = 1e3, (1.0, 10.0, 100.0, 1e3, 1e4)
+"""With so large an epsilon, the step of Adam is lr / epsilon times the gradient."""
+MOVED = 0.02
+"""Nats by which a probe has to move log-probabilities: several times the rounding of bfloat16."""
+
+
+class TinkerPolicy(RequestingPolicy):
+    """Samples with a Tinker sampling client; prompts, stops, thinking and seeds are those of LocalPolicy."""
+
+    def __init__(
+        self, service: TinkerService, name: str, *, context_tokens: int | None, **speech: Any
+    ) -> None:
+        self.version = 0
+        self._speech = speech_of(name, context_tokens=context_tokens, **speech)
+        self._service, self._client = service, service.start
+
+    def freeze(self) -> None:
+        """Do nothing: the base answers for frozen seats."""
+
+    async def update(self, weights: TinkerService, version: int) -> None:
+        """Publish the service's weights; a reply under way ends with the weights it began with."""
+        self._client = await asyncio.to_thread(weights.publish)
+        self.version = version
+
+    async def sample(self, request: SampleRequest) -> Completion:
+        """Answer one request."""
+        frozen = request.seat == "frozen"
+        client, version = (self._service.start, 0) if frozen else (self._client, self.version)
+
+        async def ask(prompt: list[int], sampling: dict[str, Any]) -> Part:
+            return await self._part(client, prompt, sampling)
+
+        return await self._reply(request, ask, version=version)
+
+    async def _part(self, client: Any, prompt: list[int], sampling: dict[str, Any]) -> Part:
+        how = types.SamplingParams(
+            max_tokens=sampling["max_tokens"],
+            temperature=sampling["temperature"],
+            top_p=sampling["top_p"],
+            top_k=sampling["top_k"] or -1,
+            seed=sampling["seed"] % SEEDS,
+            stop=sampling["stop_token_ids"],  # ids or strings, not both: strings are cut here
+        )
+        with _errors_named("a request"):
+            asked = client.sample_async(types.ModelInput.from_ints(prompt), 1, how)
+            answer = await asyncio.wait_for(asked, self._service.patience_s)
+        one = answer.sequences[0]
+        tokens, logprobs, ended = tuple(one.tokens), tuple(one.logprobs or ()), one.stop_reason
+        if len(logprobs) != len(tokens):
+            raise RemoteError(
+                f"the Tinker server gave {len(logprobs)} log-probabilities of {len(tokens)} tokens"
+            )
+        length = self._length(tokens, sampling["stop"])
+        return (
+            Part(tokens, logprobs, ended)
+            if length is None
+            else Part(tokens[:length], logprobs[:length], "stop")
+        )
+
+    def _length(self, tokens: tuple[int, ...], stop: Sequence[str]) -> int | None:
+        """Return the number of tokens up to the one that completes a stop string; None without any."""
+
+        def stopped(length: int) -> bool:
+            text = self._speech.text.decode(tokens[:length])
+            return any(one in text for one in stop)
+
+        lengths = range(len(tokens) + 1)
+        return bisect_left(lengths, True, key=stopped) if stopped(len(tokens)) else None
+
+
+class TinkerService:
+    """The weights that learn at a server of the Tinker API; see ``Service``.
+
+    ``rank``: of the adapter; 0 trains full weights where the server can. ``patience_s``: seconds to wait for
+    an answer.
+    """
+
+    def __init__(
+        self, service: Any, name: str, *, rank: int, seed: int, adam_eps: float, patience_s: float
+    ) -> None:
+        self._service, self._name, self._rank, self._seed = service, name, rank, seed
+        self._adam_eps, self.patience_s = adam_eps, patience_s
+        self._betas, self._max_grad_norm = (0.9, 0.95), 1.0
+
+    @cached_property
+    def start(self) -> Any:
+        """The sampling client of the base: the weights of frozen seats, and the reference of the KL."""
+        with _errors_named("a request for the base"):
+            return self._answer(self._service.create_sampling_client_async(base_model=self._name))
+
+    @cached_property
+    def reduction(self) -> Reduction:
+        """How the server adds up losses, measured once."""
+        tokenizer = AutoTokenizer.from_pretrained(self._name, trust_remote_code=False)
+        with _errors_named("a probe"):
+            return self._probe(tokenizer("1 2 3 4 5 6 7 8", add_special_tokens=False)["input_ids"])
+
+    @cached_property
+    def _client(self) -> Any:
+        """The training client; a new one has the weights of the base."""
+        with _errors_named("a request for a training client"):
+            return self._new_client()
+
+    def _new_client(self) -> Any:
+        name, rank, seed = self._name, self._rank, self._seed
+        made = self._service.create_lora_training_client_async(base_model=name, rank=rank, seed=seed)
+        return self._answer(made)
+
+    def use(self, config: LearnerConfig) -> None:
+        """Take the settings of the optimizer."""
+        self._betas, self._max_grad_norm = config.betas, config.max_grad_norm
+        self._adam_eps = config.adam_eps or self._adam_eps
+
+    def publish(self) -> Any:
+        """Return a sampling client of the current weights."""
+        with _errors_named("a request to publish weights"):
+            return self._answer(self._client.save_weights_and_get_sampling_client_async())
+
+    def logprobs(self, rows: Sequence[Row], *, reference: bool = False) -> list[NDArray[np.float32]]:
+        """Return log-probabilities (L,) of each row in nats, 0 for its first token; see ``Service``."""
+        with _errors_named("a request for log-probabilities"):
+            if not reference:
+                return self._forward(self._client, rows)
+            inputs = [types.ModelInput.from_ints(row.input_ids.tolist()) for row in rows]
+            found = map(self._wait, [self.start.compute_logprobs(one) for one in inputs])
+            return [_with_first(one[1 - len(row.input_ids) :]) for one, row in zip(found, rows, strict=True)]
+
+    def _forward(self, client: Any, rows: Sequence[Row]) -> list[NDArray[np.float32]]:
+        data = [_datum(row, *np.zeros((2, len(row.input_ids)))) for row in rows]
+        output = self._wait(client.forward(data, LOSS))
+        return [_with_first(one["logprobs"].data) for one in output.loss_fn_outputs]
+
+    def update(
+        self, rows: Sequence[Row], logprobs: Tensor, advantages: Tensor, *, lr: float
+    ) -> dict[str, float]:
+        """Apply one optimizer step; see ``Service``. Return the gradient's norm if the server names it."""
+        added = self.reduction == "sum"
+        scales = [1.0 if added else len(rows) * (len(row.input_ids) - 1) for row in rows]
+        parts = zip(rows, logprobs.numpy(), advantages.numpy(), scales, strict=True)
+        data = [_datum(row, old, weight * scale) for row, old, weight, scale in parts]
+        how = dict(zip(("beta1", "beta2"), self._betas, strict=True), eps=self._adam_eps)
+        adam = types.AdamParams(learning_rate=lr, grad_clip_norm=self._max_grad_norm, **how)
+        with _errors_named("an update"):
+            passed, stepped = self._client.forward_backward(data, LOSS), self._client.optim_step(adam)
+            self._wait(passed)
+            metrics = getattr(self._wait(stepped), "metrics", None) or {}
+        norms = [value for name, value in metrics.items() if name.endswith("grad_norm")]
+        return {"grad_norm": norms[0], "grad_norm_max": norms[0]} if norms else {}
+
+    def save_pretrained(self, folder: Path, **_: object) -> None:
+        """Keep weights and optimizer at the server, and write their address into a folder."""
+        with _errors_named("a request to save"):
+            saved = self._wait(self._client.save_state(f"debate-rl-{token_hex(6)}"))
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        (Path(folder) / STATE).write_text(json.dumps({"state": saved.path}), encoding="ascii")
+
+    def load_pretrained(self, folder: Path) -> None:
+        """Take up the weights and the optimizer that ``save_pretrained`` kept."""
+        path = Path(folder) / STATE
+        try:
+            state = str(read_json(path)["state"])
+        except FileNotFoundError:
+            raise ValueError("it was not saved with engine.kind = tinker") from None
+        except (LookupError, TypeError) as error:
+            raise ValueError(f"{path}: does not name a state ({error})") from error
+        try:
+            made = self._service.create_training_client_from_state_with_optimizer_async(state)
+            self._client = self._answer(made)
+        except (tinker.TinkerError, TimeoutError, ConnectionError) as error:
+            raise ValueError(f"the server has no {state} any more: {_first_line(error)}") from error
+
+    def _probe(self, ids: Sequence[int]) -> Reduction:
+        """Learn from a row alone, then from the same row twice in a batch, with a client of its own.
+
+        The step of the optimizer is proportional to the gradient and small. So where losses are added up, the
+        second update moves the row's log-probabilities twice as far.
+        """
+        row, client = _probe_row(ids), self._new_client()
+        now = self._forward(client, [row])[0]
+        for lr in PROBE_RATES:
+            moved: list[float] = []
+            for count in (1, 2):
+                data = [_datum(row, now, row.action_mask.astype(np.float32))] * count
+                adam = types.AdamParams(learning_rate=lr, beta1=0.0, beta2=0.0, eps=PROBE_EPS)
+                self._wait(client.forward_backward(data, LOSS))
+                self._wait(client.optim_step(adam))
+                before, now = now, self._forward(client, [row])[0]
+                moved.append(float((now - before)[row.action_mask].mean()))
+            if abs(moved[0]) > MOVED:
+                return _reduction_of(moved[1] / moved[0])
+        raise ValueError("engine.base_url: an update of the server does not change its log-probabilities")
+
+    def _wait(self, future: Any) -> Any:
+        return future.result(timeout=self.patience_s)
+
+    def _answer(self, asked: Coroutine[Any, Any, Any]) -> Any:
+        return run_async(asyncio.wait_for(asked, self.patience_s))
+
+
+def _reduction_of(ratio: float) -> Reduction:
+    """Return what the ratio of the probe's two movements says; ValueError if it is neither 1 nor 2."""
+    if 0.75 < ratio < 1.3:
+        return "row_mean"
+    if 1.5 < ratio < 2.7:
+        return "sum"
+    raise ValueError(
+        f"engine.base_url: the server moves a row that is sent twice {ratio:.2g} times as far as one that is "
+        "sent once, where a sum of losses gives 2 and a mean 1"
+    )
+
+
+def _probe_row(ids: Sequence[int]) -> Row:
+    array = np.array(ids, np.int64)
+    mask, zeros = np.arange(len(array)) > 0, np.zeros(len(array), np.float32)
+    return Row(array, mask, zeros, zeros, mask.astype(np.int8), "probe", 0, TurnId(0, 0))
+
+
+def _datum(row: Row, logprobs: NDArray[Any], advantages: NDArray[Any]) -> Any:
+    """Return a row as Tinker has it: position i is about token i + 1."""
+    length, mask = len(row.input_ids), row.action_mask[1:]
+    found = {
+        "target_tokens": row.input_ids[1:],
+        "logprobs": np.where(mask, logprobs[1:length], 0.0).astype(np.float32),
+        "advantages": np.where(mask, advantages[1:length], 0.0).astype(np.float32),
+    }
+    return types.Datum(
+        model_input=types.ModelInput.from_ints(row.input_ids[:-1].tolist()),
+        loss_fn_inputs={name: types.TensorData.from_numpy(array) for name, array in found.items()},
+    )
+
+
+def _with_first(logprobs: Sequence[float]) -> NDArray[np.float32]:
+    """Return the log-probabilities of a row from those of all its tokens but the first."""
+    return np.array([0.0, *logprobs], np.float32)
+
+
+@contextmanager
+def _errors_named(what: str) -> Iterator[None]:
+    """Raise RemoteError for a service that does not answer, or refuses."""
+    try:
+        yield
+    except (tinker.TinkerError, TimeoutError, ConnectionError) as error:
+        raise RemoteError(f"the Tinker server did not answer {what}: {_first_line(error)}") from error
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+
+
+def open_service(config: Config, **speech: Any) -> tuple[TinkerService, Any, TinkerPolicy]:
+    """Return the weights that learn at the server, their tokenizer, and the policy that samples there."""
+    name, engine = str(config.model.name_or_path), config.engine
+    os.environ.setdefault(KEY, NO_KEY)
+    with _errors_named("a first request"):
+        client = tinker.ServiceClient(base_url=engine.base_url)
+        served = [one.model_name for one in client.get_server_capabilities().supported_models]
+    if name not in served:
+        raise ValueError(
+            f"model.name_or_path={name}: the server has {', '.join(map(str, served))}; name one of these"
+        )
+    service = TinkerService(
+        client,
+        name,
+        rank=config.model.lora_rank,
+        seed=config.seed % SEEDS,
+        adam_eps=1e-8 if config.learner.warmup_steps else 1e-5,
+        patience_s=engine.patience_s,
+    )
+    how: dict[str, Any] = {
+        "chat": config.model.chat,
+        "context_tokens": config.debate.context_tokens,
+        **speech,
+    }
+    return (
+        service,
+        AutoTokenizer.from_pretrained(name, trust_remote_code=False),
+        TinkerPolicy(service, name, **how),
+    )
