@@ -20,7 +20,7 @@ test: .venv/installed
 	.venv/bin/python -m pytest -n 2
 
 slow: .venv/installed
-	.venv/bin/python -m pytest -m slow -n 2
+	.venv/bin/python -m pytest -m slow -n 2 --dist worksteal
 
 check: .venv/installed
 	.venv/bin/ruff check .

@@ -26,7 +26,8 @@ def test_one_quick_start_learns_by_debate(tmp_path):
 
 @pytest.mark.slow
 def test_word_problems_learn_too(tmp_path):
-    figures, _ = quick_start(tmp_path, "words", "--seed", "7")
+    brief = ("warm_start.debate_steps=350", "train.steps=6", "held_out.limit=60", "held_out.every=0")
+    figures, _ = quick_start(tmp_path, "words", "--seed", "7", *brief)
 
     assert figures["accuracy_round_0_after"] - figures["accuracy_round_0_before"] > 0.15
     assert figures["judge_accuracy_after"] > 0.7

@@ -143,7 +143,7 @@ def test_ten_problems_are_learnt_by_heart(tmp_path):
 
 @pytest.mark.slow
 def test_the_share_of_right_first_answers_climbs(tmp_path):
-    session = train(tiny(tmp_path, "seed=5", "held_out.every=0"))
+    session = train(tiny(tmp_path, "seed=5", "held_out.every=0", "train.steps=30"))
     right = [row["accuracy/round_0"] for row in read_metrics(session.folder.metrics)]
     third = len(right) // 3
     assert fmean(right[-third:]) - fmean(right[:third]) >= 0.10

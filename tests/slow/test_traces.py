@@ -14,6 +14,7 @@ HOME = Path(__file__).parents[2]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(HOME), "OMP_NUM_THREADS": "1"}
 TEACHER = ("train", "rlvr/tiny", "run.dir=teacher", "train.steps=1", "train.batch_size=2")
 TEACHER += ("train.group_size=2", "held_out.every=0", "env.limit=40")
+TEACHER += ("warm_start.solve_steps=40", "warm_start.debate_steps=0")
 TRACES = ("traces", "teacher", "--samples", "6", "train.sample_batch_size=8", "--out", "traces.jsonl")
 
 
