@@ -50,6 +50,7 @@ from learner.update.learner import Learner
 from transcripts.store import seal_before, set_aside_from
 
 if TYPE_CHECKING:
+    from debate_rl.backends.learner import ServiceLearner
     from debate_rl.evaluation.scores import Scores
     from debate_rl.likelihood import Reader
     from debate_rl.rollouts.lookahead import RolloutProcess
@@ -96,7 +97,7 @@ class Run:
     model: Any
     tokenizer: Any
     policy: Policy
-    learner: Learner | RankedLearner
+    learner: Learner | RankedLearner | ServiceLearner
     stops: Stops = field(default_factory=Stops)
     group: RankGroup | None = None
     verifying: Verifying | None = None
@@ -357,7 +358,7 @@ def open_training(
 
 def _learner(
     model: Any, config: Config, settings: LearnerConfig, group: RankGroup | None
-) -> Learner | RankedLearner:
+) -> Learner | RankedLearner | ServiceLearner:
     if config.engine.kind == "tinker":
         from debate_rl.backends.learner import ServiceLearner
 

@@ -9,14 +9,13 @@ from bisect import bisect_left
 from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-import tinker
 from numpy.typing import NDArray
-from tinker import types
 from torch import Tensor
 from transformers import AutoTokenizer
 
@@ -30,6 +29,8 @@ from debate_rl.inference.vllm_requests import Part, RequestingPolicy
 from learner.types import Row
 from learner.update.config import LearnerConfig
 
+tinker: Any = import_module("tinker")
+types: Any = import_module("tinker.types")
 Reduction: TypeAlias = Literal["sum", "row_mean"]
 """How a server adds up the losses of tokens. "sum": over all tokens, as the API says. "row_mean": the mean
 over a row, then over rows, as SkyRL's JAX backend does."""
@@ -58,9 +59,9 @@ class TinkerPolicy(RequestingPolicy):
     def freeze(self) -> None:
         """Do nothing: the base answers for frozen seats."""
 
-    async def update(self, weights: TinkerService, version: int) -> None:
+    async def update(self, weights: object, version: int) -> None:
         """Publish the service's weights; a reply under way ends with the weights it began with."""
-        self._client = await asyncio.to_thread(weights.publish)
+        self._client = await asyncio.to_thread(self._service.publish)
         self.version = version
 
     async def sample(self, request: SampleRequest) -> Completion:
