@@ -29,8 +29,20 @@ from debate_rl.inference.vllm_requests import Part, RequestingPolicy
 from learner.types import Row
 from learner.update.config import LearnerConfig
 
-tinker: Any = import_module("tinker")
-types: Any = import_module("tinker.types")
+
+class _Lazy:
+    """A module that is imported when something of it is first used: the SDK is an extra."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        if attribute.startswith("_"):  # tools that look at modules ask for these
+            raise AttributeError(attribute)
+        return getattr(import_module(self._name), attribute)
+
+
+tinker, types = _Lazy("tinker"), _Lazy("tinker.types")
 Reduction: TypeAlias = Literal["sum", "row_mean"]
 """How a server adds up the losses of tokens. "sum": over all tokens, as the API says. "row_mean": the mean
 over a row, then over rows, as SkyRL's JAX backend does."""
