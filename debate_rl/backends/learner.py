@@ -14,8 +14,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
-from random import Random
 from typing import Any, Protocol
 
 import numpy as np
@@ -23,15 +21,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from debate.seeds import derive_seed
-from learner.losses import LossConfig, LossInputs, find_loss
-from learner.losses.corrections import masked_importance, truncated_importance
-from learner.losses.kl import kl_as_reward
 from learner.types import Row
 from learner.update.batches import MicroBatch, collate, fresh_rows
-from learner.update.config import LearnerConfig, check_settings
-from learner.update.learner import lr_factor, totals_of
-from learner.update.tally import Tally, WorstTokens, floats, sizes, tally_mismatch
+from learner.update.config import LearnerConfig
+from learner.update.steps import Steps, totals_of
+from learner.update.tally import Tally, WorstTokens, sizes
 
 
 class Service(Protocol):
@@ -51,42 +45,27 @@ class Service(Protocol):
         ...
 
 
-class ServiceLearner:
-    """``learner.update.Learner`` for a service; its public attributes and metrics are the same."""
+class ServiceLearner(Steps):
+    """``learner.update.Learner`` for a service. Its metrics are the same, but it has no entropy."""
 
     compute = None
 
     def __init__(self, service: Service, config: LearnerConfig, *, total_steps: int | None = None) -> None:
-        check_settings(config, total_steps)
-        self.service, self.config, self.total_steps = service, config, total_steps
-        self.steps, self.bad_steps, self.halfway = 0, 0, False
-        self.worst = WorstTokens()
-        self._loss = find_loss(config.loss)
-        names = ("eps", "eps_hi", "beta", "max_tokens", "beta_judge", "kl", "normalise")
-        self._loss_config = LossConfig(**{name: getattr(config, name) for name in names})
+        super().__init__(config, total_steps)
+        self.service = service
 
     def step(self, rows: Sequence[Row]) -> dict[str, float]:
         """Update the weights as ``Learner.step`` does; return the metrics."""
         tally, self.worst = Tally(), WorstTokens()
+        lr, count = self._set_lr(), self.config.minibatches
         rows, ages = fresh_rows(rows, self.steps, self.config.max_staleness)
-        order = list(rows)
-        Random(derive_seed(self.config.seed, "minibatches", self.steps)).shuffle(order)
-        count = self.config.minibatches
+        order = self._shuffled(rows)
         parts = [part for start in range(count) if (part := order[start::count])]
         batches = [(part, collate(part)) for part in parts]
         self._before_updates(batches, tally)
-        outcomes = [self._update(*one, tally) for _ in range(self.config.epochs) for one in batches]
-        lr, done = self._lr(), sum(outcomes)
-        self._count_step(outcomes)
-        updates = {"lr": lr, "updates": float(done), "skipped_updates": float(len(outcomes) - done)}
+        outcomes = [self._update(*one, lr, tally) for _ in range(self.config.epochs) for one in batches]
         read = sum(len(row.input_ids) for row in rows)
-        return tally.result() | sizes(rows, read) | ages | updates | {"bad_steps": float(self.bad_steps)}
-
-    def skip(self) -> dict[str, float]:
-        """Skip a step whose rewards are unusable, count it as bad, and return the metrics."""
-        lr = self._lr()
-        self._count_step([False])
-        return {"lr": lr, "updates": 0.0, "skipped_updates": 0.0, "bad_steps": float(self.bad_steps)}
+        return tally.result() | sizes(rows, read) | ages | self._counted(outcomes, lr)
 
     def logprobs(self, rows: Sequence[Row]) -> Tensor:
         """Return the log-probabilities (B, T) of the rows' actions under the current weights; 0 elsewhere."""
@@ -99,15 +78,6 @@ class ServiceLearner:
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Load a state from ``state_dict``."""
         self.steps, self.bad_steps = int(state_dict["steps"]), int(state_dict["bad_steps"])
-
-    def _lr(self) -> float:
-        of = self.config
-        factor = lr_factor(self.steps, warmup=of.warmup_steps, schedule=of.schedule, total=self.total_steps)
-        return of.lr * factor
-
-    def _count_step(self, outcomes: Sequence[bool]) -> None:
-        self.steps, self.halfway = self.steps + 1, False
-        self.bad_steps = 0 if any(outcomes) else self.bad_steps + bool(outcomes)
 
     def _logprobs(self, rows: Sequence[Row], batch: MicroBatch, *, reference: bool = False) -> Tensor:
         found = torch.zeros(batch.mask.shape)
@@ -123,47 +93,20 @@ class ServiceLearner:
             if index and self.config.old_logprobs == "recompute":
                 batch.old = self._logprobs(rows, batch)
                 self._tally_mismatch(batch, batch.old, tally)
+            elif index:
+                batch.old = batch.sampling_logprobs
 
-    def _tally_mismatch(self, batch: MicroBatch, logprobs: Tensor, tally: Tally) -> None:
-        tally_mismatch(batch, logprobs, tally)
-        self.worst.look_at_sampler(batch, logprobs, "sampler_before")
-
-    def _update(self, rows: list[Row], batch: MicroBatch, tally: Tally) -> bool:
+    def _update(self, rows: list[Row], batch: MicroBatch, lr: float, tally: Tally) -> bool:
         """Apply the gradient of a minibatch. Return False if it was not finite and was skipped."""
         logprobs = self._logprobs(rows, batch).requires_grad_()
-        now = logprobs.detach()
-        from_sampler = self.config.old_logprobs == "sampling"
-        if batch.old is None:
-            if not from_sampler:
-                self._tally_mismatch(batch, now, tally)
-            batch.old = batch.sampling_logprobs if from_sampler else now
-        self.worst.look(batch, now)
-        loss, metrics = self._loss_of(
-            LossInputs(
-                *(logprobs, batch.old, batch.sampling_logprobs, batch.ref),
-                *(batch.advantages, batch.mask, batch.stream),
-            ),
-            rows,
-        )
-        [slope] = torch.autograd.grad(loss, logprobs)
+        self._look(batch, logprobs.detach(), tally)
+        outputs = self._outputs(batch, logprobs, totals_of(rows))
+        [slope] = torch.autograd.grad(outputs.loss, logprobs)
         slope = slope.where(batch.mask, 0.0)
-        if not math.isfinite(sum(floats([loss.detach(), slope.sum()]))):
+        if not math.isfinite(float(outputs.loss.detach() + slope.sum())):
             return False
         self.halfway = True
-        metrics |= self.service.update(rows, now, -slope, lr=self._lr())
-        tally.add({"loss": loss.detach()})
-        tally.add(metrics, weight=len(batch.predictors))
+        tally.add(self.service.update(rows, logprobs.detach(), -slope, lr=lr))
+        tally.add({"loss": outputs.loss})
+        tally.add(outputs.metrics, weight=len(batch.predictors))
         return True
-
-    def _loss_of(self, inputs: LossInputs, rows: Sequence[Row]) -> tuple[Tensor, dict[str, Any]]:
-        config, own = replace(self._loss_config, totals=totals_of(rows)), self.config
-        corrections: dict[str, Any] = {}
-        if own.kl_in == "reward":
-            inputs = replace(inputs, advantages=kl_as_reward(inputs, self._loss_config))
-            config = replace(config, beta=0.0, beta_judge=0.0)
-        if own.caps_weights:
-            weigh = masked_importance if own.tis == "sequence_mask" else truncated_importance
-            advantages, corrections = weigh(inputs, float(own.tis_cap))
-            inputs = replace(inputs, advantages=advantages)
-        outputs = self._loss(inputs, config)
-        return outputs.loss, outputs.metrics | corrections

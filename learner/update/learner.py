@@ -5,18 +5,14 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import chain
-from random import Random
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from debate.seeds import derive_seed
-from learner.losses import LossConfig, LossInputs, Totals, find_loss
-from learner.losses.corrections import entropy_bonus, masked_importance, truncated_importance
-from learner.losses.kl import kl_as_reward
+from learner.losses import Totals
+from learner.losses.corrections import entropy_bonus
 from learner.losses.types import token_statistics
 from learner.types import Row
 from learner.update.batches import (
@@ -29,7 +25,7 @@ from learner.update.batches import (
     stars,
     unit_tokens,
 )
-from learner.update.config import LearnerConfig, check_settings
+from learner.update.config import LearnerConfig
 from learner.update.forward import (
     CHECKPOINTING,
     CompiledLayers,
@@ -42,18 +38,16 @@ from learner.update.forward import (
 from learner.update.optimizer import adamw, settings_of, update_per_lr
 from learner.update.ranks import ALONE, Ranks, deal, whole
 from learner.update.reference import Reference
-from learner.update.tally import Tally, WorstTokens, floats, sizes, tally_mismatch
+from learner.update.steps import Steps, totals_of
+from learner.update.tally import Tally, WorstTokens, floats, sizes
 
 
-class Learner:
+class Learner(Steps):
     """A causal language model (transformers or peft) with its optimizer, schedule and reference.
 
     By default the reference (``learner.update.reference``) is the model at construction: build the learner
     before loading a checkpoint's weights, or pass a ``reference`` with full weights. Only parameters that
-    require a gradient are trained. ``bad_steps`` counts the most recent consecutive steps that could not move
-    the weights; the training loop should stop after too many. ``halfway``: whether a step has begun its
-    updates and not ended, so that an error left the weights between two steps. ``worst`` has the tokens of
-    the last step that are furthest from the reference and the sampler.
+    require a gradient are trained.
 
     With several ``ranks``, the model and its reference are sharded (``learner.update.shards``). All ranks
     call the same methods with the same rows. Each rank learns from its part of the rows; updates and metrics
@@ -69,10 +63,8 @@ class Learner:
         reference: nn.Module | None = None,
         ranks: Ranks = ALONE,
     ) -> None:
-        check_settings(config, total_steps)
-        self.model, self.config, self.total_steps, self.ranks = model, config, total_steps, ranks
-        self.steps, self.bad_steps, self.halfway = 0, 0, False
-        self.worst = WorstTokens()
+        super().__init__(config, total_steps)
+        self.model, self.ranks = model, ranks
         self._shares: bool | None = None if config.share_prefixes else False  # None until a star was checked
         self.reference = Reference(model, reference) if config.needs_reference else None
         self.compute = compute_type(model, config.compute)
@@ -86,9 +78,6 @@ class Learner:
         self.optimizer = adamw(self.parameters, config)
         half = any(parameter.dtype == torch.float16 for parameter in model.parameters())
         self.scaler = torch.amp.GradScaler(self.parameters[0].device.type, enabled=half)
-        self._loss = find_loss(config.loss)
-        names = ("eps", "eps_hi", "beta", "max_tokens", "beta_judge", "kl", "normalise")
-        self._loss_config = LossConfig(**{name: getattr(config, name) for name in names})
 
     def step(self, rows: Sequence[Row]) -> dict[str, float]:
         """Update the weights ``epochs * minibatches`` times (fewer with few rows) and return the metrics.
@@ -114,28 +103,11 @@ class Learner:
             finally:  # an error must not leave gradients that a later step would add to
                 self.model.eval()
                 self.optimizer.zero_grad(set_to_none=True)
-        self._count_step(outcomes)
-        done = sum(outcomes)
-        updates = {"lr": lr, "updates": float(done), "skipped_updates": float(len(outcomes) - done)}
-        updates["bad_steps"] = float(self.bad_steps)
+        updates = self._counted(outcomes, lr)
         scale = {"loss_scale": self.scaler.get_scale()} if self.scaler.is_enabled() else {}
         read = sum(minibatch.positions for minibatch in minibatches)
         counts = sizes(rows, sum(self.ranks.gathered(read)))
         return tally.result(self.ranks) | counts | ages | updates | scale | refreshed | checked
-
-    def skip(self) -> dict[str, float]:
-        """Skip a step whose rewards are unusable, count it as bad, and return the metrics."""
-        lr = self._set_lr()
-        self._count_step([False])
-        return {"lr": lr, "updates": 0.0, "skipped_updates": 0.0, "bad_steps": float(self.bad_steps)}
-
-    def _count_step(self, outcomes: Sequence[bool]) -> None:
-        """Count a step as bad if it has updates and none was applied.
-
-        A step without updates is neither good nor bad.
-        """
-        self.steps, self.halfway = self.steps + 1, False
-        self.bad_steps = 0 if any(outcomes) else self.bad_steps + bool(outcomes)
 
     @torch.no_grad()
     def logprobs(self, rows: Sequence[Row]) -> Tensor:
@@ -172,10 +144,7 @@ class Learner:
         return {"reference_step": float(self.reference.step)}
 
     def _set_lr(self) -> float:
-        of = self.config
-        lr = of.lr * lr_factor(
-            self.steps, warmup=of.warmup_steps, schedule=of.schedule, total=self.total_steps
-        )
+        lr = super()._set_lr()
         for group in self.optimizer.param_groups:
             group["lr"] = lr
         return lr
@@ -186,8 +155,7 @@ class Learner:
         With ``share_prefixes``, a star is never split between minibatches, whether its prefixes are shared or
         not.
         """
-        order = list(rows)
-        Random(derive_seed(self.config.seed, "minibatches", self.steps)).shuffle(order)
+        order = self._shuffled(rows)
         units = stars(order) if self.config.share_prefixes else [[row] for row in order]
         parts = [units[start :: self.config.minibatches] for start in range(self.config.minibatches)]
         return [self._minibatch(part, share) for part in parts if part]
@@ -246,14 +214,9 @@ class Learner:
                     batch.old = self._logprobs(self.model, batch)[0]
                     self._tally_mismatch(batch, batch.old, tally)
 
-    def _tally_mismatch(self, batch: MicroBatch, logprobs: Tensor, tally: Tally) -> None:
-        tally_mismatch(batch, logprobs, tally)
-        self.worst.look_at_sampler(batch, logprobs, "sampler_before")
-
     def _update(self, minibatch: Minibatch, tally: Tally) -> bool:
         """Apply the gradient of all micro-batches. Return False if it was not finite and was skipped."""
-        config = replace(self._loss_config, totals=minibatch.totals)
-        losses = [self._backward(batch, config, tally) for batch in minibatch.batches]
+        losses = [self._backward(batch, minibatch.totals, tally) for batch in minibatch.batches]
         self.scaler.unscale_(self.optimizer)
         norm = nn.utils.clip_grad_norm_(self.parameters, self.config.max_grad_norm)
         norm, *losses = floats([whole(norm), *losses])
@@ -268,61 +231,20 @@ class Learner:
         self.optimizer.zero_grad(set_to_none=True)
         return finite
 
-    def _backward(self, batch: MicroBatch, config: LossConfig, tally: Tally) -> Tensor:
+    def _backward(self, batch: MicroBatch, totals: Totals, tally: Tally) -> Tensor:
         bonus = self.config.entropy_bonus
         logprobs, entropy = self._logprobs(self.model, batch, entropy_gradient=bonus > 0)
-        if batch.old is None:
-            self._tally_mismatch(batch, logprobs.detach(), tally)
-            from_sampler = self.config.old_logprobs == "sampling"
-            batch.old = batch.sampling_logprobs if from_sampler else logprobs.detach()
-        self.worst.look(batch, logprobs.detach())
-        odds = logprobs, batch.old, batch.sampling_logprobs, batch.ref
-        given = LossInputs(*odds, batch.advantages, batch.mask, batch.stream)
-        inputs, corrections = self._corrected(given)
-        in_reward = self.config.kl_in == "reward"
-        outputs = self._loss(inputs, replace(config, beta=0.0, beta_judge=0.0) if in_reward else config)
+        self._look(batch, logprobs.detach(), tally)
+        outputs = self._outputs(batch, logprobs, totals)
         loss = outputs.loss
-        if bonus and config.totals is not None:
-            loss = loss + entropy_bonus(entropy, bonus, config.totals)
+        if bonus:
+            loss = loss + entropy_bonus(entropy, bonus, totals)
         self.scaler.scale(loss).backward()
-        tally.add(outputs.metrics | corrections, weight=len(entropy))
+        tally.add(outputs.metrics, weight=len(entropy))
         if len(entropy):
             every = torch.ones_like(entropy, dtype=torch.bool)
             tally.add(token_statistics("entropy", entropy, every), weight=len(entropy))
         return loss.detach()
-
-    def _corrected(self, inputs: LossInputs) -> tuple[LossInputs, dict[str, Tensor]]:
-        """Return the inputs with the final advantages: minus the KL, times the importance weights."""
-        metrics: dict[str, Tensor] = {}
-        if self.config.kl_in == "reward":
-            inputs = replace(inputs, advantages=kl_as_reward(inputs, self._loss_config))
-        if self.config.caps_weights:
-            weigh = masked_importance if self.config.tis == "sequence_mask" else truncated_importance
-            advantages, metrics = weigh(inputs, float(self.config.tis_cap))
-            inputs = replace(inputs, advantages=advantages)
-        return inputs, metrics
-
-
-def totals_of(rows: Sequence[Row]) -> Totals:
-    """Return the size of a batch of rows."""
-    arrays = ((row.action_mask, row.stream) for row in rows)
-    return Totals.sum(Totals.of(*(torch.from_numpy(array)[None] for array in pair)) for pair in arrays)
-
-
-def lr_factor(step: int, *, warmup: int, schedule: str, total: int | None) -> float:
-    """Return the fraction of the peak learning rate at a step (from 0), in [0, 1].
-
-    Warm-up rises to 1 at step ``warmup - 1``. Linear and cosine then fall to 0 at step ``total``.
-
-    >>> [lr_factor(s, warmup=2, schedule="linear", total=6) for s in range(7)]
-    [0.5, 1.0, 1.0, 0.75, 0.5, 0.25, 0.0]
-    """
-    if step < warmup:
-        return (step + 1) / warmup
-    if schedule == "constant" or total is None:
-        return 1.0
-    progress = min((step - warmup) / max(total - warmup, 1), 1.0)
-    return 1 - progress if schedule == "linear" else (1 + math.cos(math.pi * progress)) / 2
 
 
 def check_dtypes(parameters: Sequence[nn.Parameter]) -> None:

@@ -8,8 +8,9 @@ from learner import LearnerConfig
 from learner.losses import Totals
 from learner.update.batches import micro_batches, no_row, unit_tokens
 from learner.update.forward import action_logprobs
-from learner.update.learner import Learner, totals_of
+from learner.update.learner import Learner
 from learner.update.ranks import ALONE, Ranks, deal, own_part, whole
+from learner.update.steps import totals_of
 
 SIZES = st.lists(st.integers(1, 1000), max_size=40)
 

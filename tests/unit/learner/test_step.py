@@ -24,7 +24,8 @@ from learner.update.batches import MicroBatch, collate, micro_batches
 from learner.update.config import check_settings
 from learner.update.forward import action_logprobs
 from learner.update.head import entropy_of, head_logprobs
-from learner.update.learner import Learner, lr_factor
+from learner.update.learner import Learner
+from learner.update.steps import lr_factor
 from learner.update.tally import Tally, tally_mismatch
 
 VOCABULARY = 24
