@@ -20,6 +20,7 @@ from debate.files import read_json
 from debate.policy import freeze
 from debate.prompting.rendering import raw_prompt
 from debate.types import Policy
+from debate_rl.backends import refuse_unfit
 from debate_rl.config import Config
 from debate_rl.gguf_file import loads_by_name
 from debate_rl.quantization import refuse_unquantizable
@@ -150,7 +151,7 @@ def refuse_training(config: Config) -> None:
     """ValueError where the policy is an engine that training cannot give new weights to."""
     model = config.model
     if config.engine.kind != "local":
-        _refuse_for_service(config)
+        refuse_unfit(config)
     if model.policy == "openai":
         raise ValueError(
             "model.policy=openai: plays and is evaluated, and cannot be trained; leave it out, or set vllm"
@@ -166,32 +167,6 @@ def refuse_training(config: Config) -> None:
             f"model.vllm.tensor_parallel_size = {each}: whole weights reach an engine within the learner's "
             "process on one GPU alone; set model.vllm.engines = 1, or train an adapter (model.lora_rank)"
         )
-
-
-def _refuse_for_service(config: Config) -> None:
-    """Raise ValueError for settings that a service cannot follow; the message names the key."""
-    named = {
-        "model.name_or_path": config.model.name_or_path is None,
-        "model.policy": config.model.policy is not None,
-        "warm_start": config.warm_start.steps > 0 or config.warm_start.from_run is not None,
-        "learner.entropy_bonus": config.learner.entropy_bonus > 0,
-        "learner.reference_every": config.learner.reference_every > 0,
-        "learner.share_prefixes": config.learner.share_prefixes,
-        "rewards.likelihood_weight": config.rewards.reads_likelihood,
-        "train.async_level": config.train.async_level > 0,
-        "train.jitter": config.train.jitter > 0,
-        "debate.personas": any(one.temperature != 1 for one in config.debate.agent_personas),
-        "debate.temperature": config.debate.temperature not in (None, 1, 1.0),
-    }
-    wants = {
-        "model.name_or_path": "name the server's model",
-        "debate.personas": "every temperature must be 1",
-    }
-    wants["debate.temperature"] = "it must be 1, at which the server learns"
-    for key, wrong in named.items():
-        if wrong:
-            how = wants.get(key, "leave it out")
-            raise ValueError(f'{key}: does not go with engine.kind = "{config.engine.kind}"; {how}')
 
 
 def refuse_no_gpu(config: Config) -> None:

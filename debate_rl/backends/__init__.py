@@ -1,1 +1,35 @@
 """Engines that sample and learn in place of this process, under the same training loop."""
+
+from __future__ import annotations
+
+from debate.ramps import values_of
+from debate_rl.config import Config
+
+NAMED = {
+    "model.name_or_path": "name the server's model",
+    "debate.personas": "every temperature must be 1",
+    "debate.temperature": "it must be 1, at which the server learns",
+}
+
+
+def refuse_unfit(config: Config) -> None:
+    """Raise ValueError for settings that a service cannot follow; the message names the key."""
+    ramp = config.debate.temperature
+    unfit = {
+        "model.name_or_path": config.model.name_or_path is None,
+        "model.policy": config.model.policy is not None,
+        "warm_start": config.warm_start.steps > 0 or config.warm_start.from_run is not None,
+        "sft.data": bool(config.sft.data),
+        "learner.entropy_bonus": config.learner.entropy_bonus > 0,
+        "learner.reference_every": config.learner.reference_every > 0,
+        "learner.share_prefixes": config.learner.share_prefixes,
+        "rewards.likelihood_weight": config.rewards.reads_likelihood,
+        "train.async_level": config.train.async_level > 0,
+        "train.jitter": config.train.jitter > 0,
+        "debate.temperature": ramp is not None and set(values_of(ramp)) != {1},
+        "debate.personas": any(one.temperature != 1 for one in config.debate.agent_personas),
+    }
+    for key, wrong in unfit.items():
+        if wrong:
+            how = NAMED.get(key, "leave it out")
+            raise ValueError(f'{key}: does not go with engine.kind = "{config.engine.kind}"; {how}')

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 from bisect import bisect_left
 from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import contextmanager
@@ -24,10 +23,11 @@ from debate.files import read_json
 from debate.types import Completion, SampleRequest, TurnId
 from debate_rl.config import Config
 from debate_rl.inference.remote import RemoteError
-from debate_rl.inference.vllm import speech_of
+from debate_rl.inference.server import ServerKey, key_for
+from debate_rl.inference.speech import speech_of
 from debate_rl.inference.vllm_requests import Part, RequestingPolicy
 from learner.types import Row
-from learner.update.config import LearnerConfig
+from learner.update.optimizer import adam_eps
 
 
 class _Lazy:
@@ -48,8 +48,9 @@ Reduction: TypeAlias = Literal["sum", "row_mean"]
 over a row, then over rows, as SkyRL's JAX backend does."""
 STATE = "tinker.json"
 """The file of a checkpoint that names the weights and the optimizer's state at the server."""
-KEY, NO_KEY = "TINKER_API_KEY", "tml-none"
-"""The environment variable of the key, and what is sent to a server that asks for none."""
+TINKER = ServerKey("TINKER_API_KEY", "TINKER_BASE_URL", "https://tinker.thinkingmachines.dev")
+NO_KEY = "tml-none"
+"""What is sent to a server that the key does not belong to; the SDK insists on one."""
 SEEDS = 2**31
 LOSS = "importance_sampling"
 PROBE_EPS, PROBE_RATES = 1e3, (1.0, 10.0, 100.0, 1e3, 1e4)
@@ -66,7 +67,8 @@ class TinkerPolicy(RequestingPolicy):
     ) -> None:
         self.version = 0
         self._speech = speech_of(name, context_tokens=context_tokens, **speech)
-        self._service, self._client = service, service.start
+        self._service = service
+        self._client: Any = None  # until the first update
 
     def freeze(self) -> None:
         """Do nothing: the base answers for frozen seats."""
@@ -104,12 +106,9 @@ class TinkerPolicy(RequestingPolicy):
             raise RemoteError(
                 f"the Tinker server gave {len(logprobs)} log-probabilities of {len(tokens)} tokens"
             )
-        length = self._length(tokens, sampling["stop"])
-        return (
-            Part(tokens, logprobs, ended)
-            if length is None
-            else Part(tokens[:length], logprobs[:length], "stop")
-        )
+        if (length := self._length(tokens, sampling["stop"])) is not None:
+            tokens, logprobs, ended = tokens[:length], logprobs[:length], "stop"
+        return Part(tokens, logprobs, ended)
 
     def _length(self, tokens: tuple[int, ...], stop: Sequence[str]) -> int | None:
         """Return the number of tokens up to the one that completes a stop string; None without any."""
@@ -125,29 +124,26 @@ class TinkerPolicy(RequestingPolicy):
 class TinkerService:
     """The weights that learn at a server of the Tinker API; see ``Service``.
 
-    ``rank``: of the adapter; 0 trains full weights where the server can. ``patience_s``: seconds to wait for
-    an answer.
+    ``service``: the SDK's client. ``probe_ids``: any tokens of the model, for the probe of ``reduction``.
+    With ``model.lora_rank = 0`` full weights are trained where the server can.
     """
 
-    def __init__(
-        self, service: Any, name: str, *, rank: int, seed: int, adam_eps: float, patience_s: float
-    ) -> None:
-        self._service, self._name, self._rank, self._seed = service, name, rank, seed
-        self._adam_eps, self.patience_s = adam_eps, patience_s
-        self._betas, self._max_grad_norm = (0.9, 0.95), 1.0
+    def __init__(self, service: Any, config: Config, probe_ids: Sequence[int]) -> None:
+        self._service, self._config, self._probe_ids = service, config, probe_ids
+        self.patience_s = config.engine.patience_s
 
     @cached_property
     def start(self) -> Any:
         """The sampling client of the base: the weights of frozen seats, and the reference of the KL."""
         with _errors_named("a request for the base"):
-            return self._answer(self._service.create_sampling_client_async(base_model=self._name))
+            made = self._service.create_sampling_client_async(base_model=self._config.model.name_or_path)
+            return self._answer(made)
 
     @cached_property
     def reduction(self) -> Reduction:
         """How the server adds up losses, measured once."""
-        tokenizer = AutoTokenizer.from_pretrained(self._name, trust_remote_code=False)
         with _errors_named("a probe"):
-            return self._probe(tokenizer("1 2 3 4 5 6 7 8", add_special_tokens=False)["input_ids"])
+            return self._probe(self._probe_ids)
 
     @cached_property
     def _client(self) -> Any:
@@ -156,14 +152,9 @@ class TinkerService:
             return self._new_client()
 
     def _new_client(self) -> Any:
-        name, rank, seed = self._name, self._rank, self._seed
-        made = self._service.create_lora_training_client_async(base_model=name, rank=rank, seed=seed)
-        return self._answer(made)
-
-    def use(self, config: LearnerConfig) -> None:
-        """Take the settings of the optimizer."""
-        self._betas, self._max_grad_norm = config.betas, config.max_grad_norm
-        self._adam_eps = config.adam_eps or self._adam_eps
+        model, seed = self._config.model, self._config.seed % SEEDS
+        asked = {"base_model": model.name_or_path, "rank": model.lora_rank, "seed": seed}
+        return self._answer(self._service.create_lora_training_client_async(**asked))
 
     def publish(self) -> Any:
         """Return a sampling client of the current weights."""
@@ -192,8 +183,14 @@ class TinkerService:
         scales = [1.0 if added else len(rows) * (len(row.input_ids) - 1) for row in rows]
         parts = zip(rows, logprobs.numpy(), advantages.numpy(), scales, strict=True)
         data = [_datum(row, old, weight * scale) for row, old, weight, scale in parts]
-        how = dict(zip(("beta1", "beta2"), self._betas, strict=True), eps=self._adam_eps)
-        adam = types.AdamParams(learning_rate=lr, grad_clip_norm=self._max_grad_norm, **how)
+        settings = self._config.learner
+        adam = types.AdamParams(
+            learning_rate=lr,
+            beta1=settings.betas[0],
+            beta2=settings.betas[1],
+            eps=adam_eps((), settings),  # adapters are float32
+            grad_clip_norm=settings.max_grad_norm,
+        )
         with _errors_named("an update"):
             passed, stepped = self._client.forward_backward(data, LOSS), self._client.optim_step(adam)
             self._wait(passed)
@@ -303,30 +300,29 @@ def _first_line(error: BaseException) -> str:
 
 def open_service(config: Config, **speech: Any) -> tuple[TinkerService, Any, TinkerPolicy]:
     """Return the weights that learn at the server, their tokenizer, and the policy that samples there."""
-    name, engine = str(config.model.name_or_path), config.engine
-    os.environ.setdefault(KEY, NO_KEY)
+    name = str(config.model.name_or_path)
     with _errors_named("a first request"):
-        client = tinker.ServiceClient(base_url=engine.base_url)
+        client = tinker.ServiceClient(**_address(config.engine.base_url))
         served = [one.model_name for one in client.get_server_capabilities().supported_models]
     if name not in served:
         raise ValueError(
             f"model.name_or_path={name}: the server has {', '.join(map(str, served))}; name one of these"
         )
-    service = TinkerService(
-        client,
-        name,
-        rank=config.model.lora_rank,
-        seed=config.seed % SEEDS,
-        adam_eps=1e-8 if config.learner.warmup_steps else 1e-5,
-        patience_s=engine.patience_s,
-    )
-    how: dict[str, Any] = {
-        "chat": config.model.chat,
-        "context_tokens": config.debate.context_tokens,
-        **speech,
-    }
-    return (
-        service,
-        AutoTokenizer.from_pretrained(name, trust_remote_code=False),
-        TinkerPolicy(service, name, **how),
-    )
+    tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=False)
+    ids = tokenizer("1 2 3 4 5 6 7 8", add_special_tokens=False)["input_ids"]
+    service = TinkerService(client, config, ids)
+    how: dict[str, Any] = {"chat": config.model.chat, "context_tokens": config.debate.context_tokens}
+    return service, tokenizer, TinkerPolicy(service, name, **how, **speech)
+
+
+def _address(base_url: str | None) -> dict[str, str]:
+    """Return the arguments of the SDK's client. A recipe made elsewhere must not name who is given the key.
+
+    >>> _address("http://gpu.example:8000")
+    {'base_url': 'http://gpu.example:8000', 'api_key': 'tml-none'}
+    >>> _address(None)  # the SDK reads both from the environment
+    {}
+    """
+    if base_url is None:
+        return {}
+    return {"base_url": base_url, "api_key": key_for(base_url, TINKER) or NO_KEY}

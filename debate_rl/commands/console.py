@@ -41,6 +41,7 @@ HOME = Path(__file__).parents[2]
 PACKAGES = ("debate", "envs", "rewards", "learner", "transcripts")
 EXTRAS: dict[str, str] = dict.fromkeys(("torch", "transformers", "peft", "safetensors"), "train")
 EXTRAS |= {"pyarrow": "train", "httpx": "openai", "vllm": "vllm", "bitsandbytes": "quantize"}
+EXTRAS |= {"tinker": "tinker"}
 EXTRAS |= dict.fromkeys(("jinja2", "starlette", "textual", "uvicorn"), "inspect") | {"matplotlib": "report"}
 STDOUT_NAME = "-"
 """Instead of a file: the standard output."""

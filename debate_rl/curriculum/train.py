@@ -19,7 +19,7 @@ from debate_rl.curriculum.drive import Driver, most_steps, stage_configs
 from debate_rl.curriculum.promotion import after
 from debate_rl.curriculum.record import Curriculum, stage_folder
 from debate_rl.engines import lacks_gpu
-from debate_rl.forecast.plan import Plan, planned
+from debate_rl.forecast.plan import Plan, chosen_correction, planned
 from debate_rl.forecast.time import time_line
 from debate_rl.formatting import counted
 from debate_rl.known_models import CHARACTERS
@@ -106,7 +106,7 @@ def plan_lines(config: Config, run: Path, gib: float | None, ranks: Ranks) -> li
     needs = planned(config, data, there=there, done=done, ranks=ranks.count, assumed=known_only)
     if needs is None:
         raise ValueError(
-            f"--plan: model.policy={config.model.policy}: what another engine needs is not known"
+            f"--plan: {config.model.policy or config.engine.kind}: what another engine needs is not known"
         )
     time = time_line(needs, run if run.is_dir() else None, here=gib is None)
     said = [f"  assumed {what}" for what in assumed]
@@ -134,8 +134,6 @@ def _head(config: Config) -> str:
 
 
 def _needs(config: Config, data: Problems, *, done: int = 0, ranks: int = 1) -> Plan | None:
-    if config.engine.kind != "local":  # the memory of somebody else's GPUs
-        return None
     if config.sft.data:
         return planned_replies(config, data)
     return planned(config, data, done=done, ranks=ranks)
@@ -166,7 +164,7 @@ def _trained_once(config: Config, ranks: Ranks, tell: Say) -> Run:
             tell(*found.memory_lines(), sep="\n")
             needs.append(found)
         tell("loading the model")
-        return found.chosen if found is not None else {}
+        return found.chosen if found is not None else chosen_correction(config) if left else {}
 
     opened = open_replies if replies else open_training
     with joined(config, ranks) as group, opened(config, look=look, group=group) as session:

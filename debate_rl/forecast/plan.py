@@ -156,13 +156,13 @@ def planned(
     ranks: int = 1,
     assumed: bool = False,
 ) -> Plan | None:
-    """Return what the steps of a run after ``done`` others need; None where a policy of your own samples.
+    """Return what the steps of a run after ``done`` others need; None if another engine computes them.
 
     ``there``: bytes of the memory of the GPU it is planned for; None means this machine. ``ranks``: processes
     that learn together, with engines on other GPUs. ``assumed``: whether the model's settings are those known
     of its name, and its tokenizer counts characters. ValueError where the context is too small for a prompt.
     """
-    if config.model.policy not in (None, "vllm"):
+    if config.model.policy not in (None, "vllm") or config.engine.kind != "local":
         return None
     device = None if there is not None else resolve_device(config.model.device)
     model, tokenizer = sketch_model(
@@ -238,7 +238,7 @@ def _memory(plan: Plan, config: Config) -> Memory:
 
 def chosen_correction(config: Config) -> dict[str, float]:
     """Return the cap of importance weights where it is "auto" and an engine has weights of its own."""
-    learner, engine = config.learner, config.model.policy == "vllm"
+    learner, engine = config.learner, config.model.policy == "vllm" or config.engine.kind != "local"
     applies = engine and learner.tis_cap == "auto" and learner.old_logprobs == "recompute"
     applies = applies and learner.loss not in FROM_SAMPLER
     return {"learner.tis_cap": USUAL_CAP} if applies else {}
@@ -249,7 +249,7 @@ def chosen_here(config: Config, data: Problems) -> Mapping[str, bool | float]:
     if resolve_device(config.model.device).type == "cpu":
         return chosen_correction(config)
     plan = planned(config, data)
-    return plan.chosen if plan is not None else {}
+    return plan.chosen if plan is not None else chosen_correction(config)
 
 
 def evaluations_of(config: Config, held_out: int, *, done: int = 0) -> int:

@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any
 from debate.concurrency import run_async
 from debate_rl.inference.remote import PING, Address, Gone, Remote, RemoteError, RemoteProcess, new_address
 from debate_rl.inference.server import ServerError
-from debate_rl.inference.speech import SpeakingPolicy, Speech
-from debate_rl.inference.vllm import EngineState, VLLMPolicy, speech_of
+from debate_rl.inference.speech import SpeakingPolicy, Speech, speech_of
+from debate_rl.inference.vllm import EngineState, VLLMPolicy
 from debate_rl.inference.vllm_server import VLLMServer
 from debate_rl.inference.vllm_transfer import Link, Transfer
 

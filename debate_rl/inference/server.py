@@ -8,6 +8,7 @@ import os
 import random
 import zlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
@@ -27,8 +28,6 @@ LARGEST_REPLY = 32 * 2**20
 GZIP_OR_ZLIB = zlib.MAX_WBITS | 32
 BUSY = frozenset({408, 409, 425, 429})
 UNAUTHORIZED = 401
-KEY, KEY_URLS = "OPENAI_API_KEY", "OPENAI_BASE_URL"
-OPENAI = "https://api.openai.com/v1"
 LOCAL = ("localhost", "127.0.0.1", "::1")
 
 
@@ -74,7 +73,9 @@ class Server:
             )
         self._key = api_key or ""
         if self._key and not (self._key.isascii() and self._key.isprintable() and " " not in self._key):
-            raise ValueError(f"{KEY}: holds a character that no key has, such as a space or a line's end")
+            raise ValueError(
+                f"{OPENAI.name}: holds a character that no key has, such as a space or a line's end"
+            )
         # What is packed may be large, and an answer is small.
         self._headers = {"content-type": "application/json", "accept": "application/json"}
         self._headers["accept-encoding"] = "identity"
@@ -168,31 +169,43 @@ class Server:
         return " ".join("".join(c if c.isprintable() else " " for c in text[:2000]).split())[:300]
 
 
-def key_for(base_url: str) -> str | None:
-    """Return $OPENAI_API_KEY if it belongs to this server, None if not.
+@dataclass(frozen=True, slots=True)
+class ServerKey:
+    """The environment variables of an API key and of the URLs it belongs to, and the default of those."""
+
+    name: str
+    urls_name: str
+    default_url: str
+
+    def urls(self) -> list[str]:
+        """Return the URLs of the hosts that may receive the key."""
+        urls = [url.strip() for url in os.environ.get(self.urls_name, "").split(",")]
+        return list(filter(None, urls)) or [self.default_url]
+
+
+OPENAI = ServerKey("OPENAI_API_KEY", "OPENAI_BASE_URL", "https://api.openai.com/v1")
+
+
+def key_for(base_url: str, key: ServerKey = OPENAI) -> str | None:
+    """Return the API key, $OPENAI_API_KEY by default, if it belongs to this server, None if not.
 
     It belongs to the hosts of $OPENAI_BASE_URL, one URL or several with commas between them (OpenAI's own by
     default), and to this machine: a recipe made elsewhere must not name the host that is given it.
     """
-    key, server = os.environ.get(KEY), urlsplit(checked_url(base_url))
-    hosts = [(own.scheme, own.netloc) for own in map(urlsplit, _urls_with_key())]
-    return key if server.hostname in LOCAL or (server.scheme, server.netloc) in hosts else None
-
-
-def _urls_with_key() -> list[str]:
-    """Return the URLs of the hosts that may receive the API key."""
-    urls = [url.strip() for url in os.environ.get(KEY_URLS, "").split(",")]
-    return list(filter(None, urls)) or [OPENAI]
+    server = urlsplit(checked_url(base_url))
+    hosts = [(own.scheme, own.netloc) for own in map(urlsplit, key.urls())]
+    belongs = server.hostname in LOCAL or (server.scheme, server.netloc) in hosts
+    return os.environ.get(key.name) if belongs else None
 
 
 def _why_without_key(base_url: str) -> str:
     """Return advice if a key is set but was not sent, because it belongs to other servers; else ""."""
-    if not os.environ.get(KEY) or key_for(base_url) is not None:
+    if not os.environ.get(OPENAI.name) or key_for(base_url) is not None:
         return ""
-    own = ", ".join(urlsplit(url).netloc.rpartition("@")[2] for url in _urls_with_key())
+    own = ", ".join(urlsplit(url).netloc.rpartition("@")[2] for url in OPENAI.urls())
     return (
-        f"; {KEY} was not sent, since it is the key of {own}: if it is this server's, add {base_url} to "
-        f"{KEY_URLS} (commas between several)"
+        f"; {OPENAI.name} was not sent, since it is the key of {own}: if it is this server's, add "
+        f"{base_url} to {OPENAI.urls_name} (commas between several)"
     )
 
 

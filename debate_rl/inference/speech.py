@@ -204,6 +204,23 @@ class Speech:
         return left
 
 
+def speech_of(model_path: str, *, context_tokens: int | None, **settings: Any) -> Speech:
+    """Return how the model in a folder or of a hub id is prompted and read; ``settings`` as of ``Speech``.
+
+    The tokenizer is as transformers loads it, and the ids that end a reply are those of LocalPolicy.
+    """
+    from transformers import AutoConfig, AutoTokenizer, GenerationConfig
+
+    tokenizer = AutoTokenizer.from_pretrained(model_path, trust_remote_code=False)
+    config = AutoConfig.from_pretrained(model_path, trust_remote_code=False)
+    try:
+        generation = GenerationConfig.from_pretrained(model_path)
+    except OSError:  # a model without one
+        generation = None
+    ends = ids_of_ends(config, generation, tokenizer)
+    return Speech(tokenizer, ends=ends, context_tokens=context_tokens, **settings)
+
+
 class SpeakingPolicy:
     """A policy over a ``Speech``, whose public methods and attributes are the policy's own too."""
 

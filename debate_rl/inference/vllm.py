@@ -25,7 +25,7 @@ from debate.types import Completion, Message, SampleRequest
 from debate_rl.inference.engine_report import EngineReport
 from debate_rl.inference.local import OTHER_LOOP
 from debate_rl.inference.sampler import Draw
-from debate_rl.inference.speech import Speech, ids_of_ends
+from debate_rl.inference.speech import speech_of
 from debate_rl.inference.vllm_requests import Current, Part, RequestingPolicy
 from debate_rl.inference.vllm_weights import memory_folder, named_tensors, write_adapter, written_bytes
 
@@ -362,23 +362,6 @@ def _lora_settings(rank: int, at_once: int = 1) -> dict[str, object]:
     size = next(size for size in known if size >= rank)
     # One more waits beside the GPU: it is read before the requests of the one before have ended.
     return {"enable_lora": True, "max_lora_rank": size, "max_loras": at_once, "max_cpu_loras": at_once + 1}
-
-
-def speech_of(model_path: str, *, context_tokens: int | None, **settings: Any) -> Speech:
-    """Return how the model in a folder or of a hub id is prompted and read; ``settings`` as of ``Speech``.
-
-    The tokenizer is as transformers loads it, and the ids that end a reply are those of LocalPolicy.
-    """
-    from transformers import AutoConfig, AutoTokenizer, GenerationConfig
-
-    tokenizer = AutoTokenizer.from_pretrained(model_path, trust_remote_code=False)
-    config = AutoConfig.from_pretrained(model_path, trust_remote_code=False)
-    try:
-        generation = GenerationConfig.from_pretrained(model_path)
-    except OSError:  # a model without one
-        generation = None
-    ends = ids_of_ends(config, generation, tokenizer)
-    return Speech(tokenizer, ends=ends, context_tokens=context_tokens, **settings)
 
 
 def _folder(weights: object) -> Path:

@@ -1,4 +1,4 @@
-"""What any vLLM is asked for a reply, in this process or by HTTP, and how adapters are kept meanwhile."""
+"""What an engine is asked for a reply, in this process or by HTTP, and how adapters are kept meanwhile."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COLDEST = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What vLLM sampled at once: ids (T,) and log-probabilities (T,) in nats, and how it ended."""
+    """What an engine sampled at once: ids (T,) and log-probabilities (T,) in nats, and how it ended."""
 
     tokens: tuple[int, ...]
     logprobs: tuple[float, ...]
@@ -32,7 +32,7 @@ Ask = Callable[[list[int], dict[str, Any]], Awaitable[Part]]
 
 
 class RequestingPolicy(SpeakingPolicy):
-    """A policy that asks vLLM for tokens, with prompts, stops, thinking and seeds as LocalPolicy has them."""
+    """A policy that asks an engine for tokens, with the prompts, stops, thinking and seeds of LocalPolicy."""
 
     async def _reply(self, request: SampleRequest, ask: Ask, *, version: int) -> Completion:
         refuse_impossible(request)

@@ -19,7 +19,8 @@ from debate.types import Completion, Message, SampleRequest
 from debate_rl.inference.engine_report import EngineReport
 from debate_rl.inference.openai import ReplyError, read_tokens
 from debate_rl.inference.server import Server, ServerError, key_for
-from debate_rl.inference.vllm import EngineState, speech_of
+from debate_rl.inference.speech import speech_of
+from debate_rl.inference.vllm import EngineState
 from debate_rl.inference.vllm_requests import Current, Part, RequestingPolicy
 
 COMPLETIONS, MODELS = "/completions", "/models"

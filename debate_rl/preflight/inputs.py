@@ -145,9 +145,8 @@ def memory_checks(config: Config, data: Problems) -> Iterator[Check]:
         yield Check("memory", "bad", None, _line(error))
         return
     if needs is None or needs.memory is None:
-        why = (
-            needs.uncounted if needs else f"model.policy={config.model.policy}: another engine's is not known"
-        )
+        other = config.model.policy or config.engine.kind
+        why = needs.uncounted if needs else f"{other}: another engine's is not known"
         yield Check("memory", "not measured", None, why)
     else:
         lines = [line.strip() for line in needs.memory_lines()]

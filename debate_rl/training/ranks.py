@@ -309,6 +309,8 @@ def _device_of(config: Config, ranks: Ranks) -> str:
         )
     if config.learner.compile:
         raise ValueError("learner.compile = true: is for one process that learns; leave it out")
+    if config.engine.kind != "local":
+        raise ValueError(f'engine.kind = "{config.engine.kind}": learns elsewhere; start one process')
     if resolve_dtype(config.model) == torch.float16:
         raise ValueError("model.dtype=float16: is not learnt in by several ranks; set bfloat16 or float32")
     return device.type

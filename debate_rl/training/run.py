@@ -333,10 +333,7 @@ def open_training(
         for speaker in dict.fromkeys(speaker_at(policy, seat) for seat in seats):
             for problem in data.played:
                 check_fits(problem, speaker, config.debate)
-        if config.engine.kind == "local":
-            start_weights(config, folder, model, tokenizer, data, policy)
-        elif not folder.resumed:
-            folder.record()
+        start_weights(config, folder, model, tokenizer, data, policy)
         if "frozen" in config.debate.seats:
             freeze(policy)
         seed_generators(derive_seed(config.seed, "generators"))
@@ -362,7 +359,6 @@ def _learner(
     if config.engine.kind == "tinker":
         from debate_rl.backends.learner import ServiceLearner
 
-        model.use(settings)
         return ServiceLearner(model, settings, total_steps=config.train.steps)
     if group is None:
         return Learner(model, settings, total_steps=config.train.steps)

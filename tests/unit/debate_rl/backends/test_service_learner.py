@@ -8,8 +8,10 @@ import torch
 
 from debate.types import TurnId
 from debate_rl.backends.learner import ServiceLearner
+from debate_rl.backends.tinker_api import TINKER
 from debate_rl.config import Config
 from debate_rl.engines import refuse_training
+from debate_rl.inference.server import key_for
 from learner import LearnerConfig, Row
 from learner.update.batches import collate
 from learner.update.config import LOSS_NAMES
@@ -92,9 +94,20 @@ def test_every_loss_moves_the_weights_as_our_learner_does(changes, make_tiny):
         ("learner.entropy_bonus", {"learner": {"entropy_bonus": 0.1}}),
         ("train.jitter", {"train": {"jitter": 1}}),
         ("debate.personas", {}),
+        ("debate.temperature", {"debate": {"temperature": [[0, 1.0], [4, 0.5]]}}),
+        ("sft.data", {"sft": {"data": ["replies.jsonl"]}}),
     ],
 )
 def test_what_a_service_cannot_do_is_refused_by_name(key, changes):
     whole = {"model": {"name_or_path": "m"}, "engine": {"kind": "tinker"}} | changes
     with pytest.raises(ValueError, match=key):
         refuse_training(Config.model_validate(whole))
+
+
+def test_the_key_goes_to_its_own_hosts_alone(monkeypatch):
+    monkeypatch.setenv("TINKER_API_KEY", "tml-secret")
+    monkeypatch.delenv("TINKER_BASE_URL", raising=False)
+    sent = {url: key_for(url, TINKER) for url in ("http://evil.example:8000", "http://127.0.0.1:8000")}
+    assert sent == {"http://evil.example:8000": None, "http://127.0.0.1:8000": "tml-secret"}
+    monkeypatch.setenv("TINKER_BASE_URL", "http://own.example:8000")
+    assert key_for("http://own.example:8000", TINKER) == "tml-secret"
