@@ -52,6 +52,8 @@ TINKER = ServerKey("TINKER_API_KEY", "TINKER_BASE_URL", "https://tinker.thinking
 NO_KEY = "tml-none"
 """What is sent to a server that the key does not belong to; the SDK insists on one."""
 SEEDS = 2**31
+PATIENCE_S = 600.0
+"""Seconds to wait for one answer before the run ends."""
 LOSS = "importance_sampling"
 PROBE_EPS, PROBE_RATES = 1e3, (1.0, 10.0, 100.0, 1e3, 1e4)
 """With so large an epsilon, the step of Adam is lr / epsilon times the gradient."""
@@ -99,7 +101,7 @@ class TinkerPolicy(RequestingPolicy):
         )
         with _errors_named("a request"):
             asked = client.sample_async(types.ModelInput.from_ints(prompt), 1, how)
-            answer = await asyncio.wait_for(asked, self._service.patience_s)
+            answer = await asyncio.wait_for(asked, PATIENCE_S)
         one = answer.sequences[0]
         tokens, logprobs, ended = tuple(one.tokens), tuple(one.logprobs or ()), one.stop_reason
         if len(logprobs) != len(tokens):
@@ -130,7 +132,6 @@ class TinkerService:
 
     def __init__(self, service: Any, config: Config, probe_ids: Sequence[int]) -> None:
         self._service, self._config, self._probe_ids = service, config, probe_ids
-        self.patience_s = config.engine.patience_s
 
     @cached_property
     def start(self) -> Any:
@@ -242,10 +243,10 @@ class TinkerService:
         raise ValueError("engine.base_url: an update of the server does not change its log-probabilities")
 
     def _wait(self, future: Any) -> Any:
-        return future.result(timeout=self.patience_s)
+        return future.result(timeout=PATIENCE_S)
 
     def _answer(self, asked: Coroutine[Any, Any, Any]) -> Any:
-        return run_async(asyncio.wait_for(asked, self.patience_s))
+        return run_async(asyncio.wait_for(asked, PATIENCE_S))
 
 
 def _reduction_of(ratio: float) -> Reduction:

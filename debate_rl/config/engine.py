@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import field_validator, model_validator
 
 from debate.settings import Settings
 from debate_rl.addresses import checked_url
@@ -18,8 +18,6 @@ class EngineConfig(Settings):
     learns; debates, rewards, order and transcripts stay here."""
     base_url: str | None = None
     """URL of the server, as in "http://localhost:8000". None: $TINKER_BASE_URL, or the SDK's default."""
-    patience_s: float = Field(default=600.0, gt=0)
-    """Seconds to wait for one answer before the run ends with its finished steps saved."""
 
     @field_validator("base_url")
     @classmethod
