@@ -1,4 +1,4 @@
-"""Weights sent to a vLLM engine, with a fake of vLLM's sender, and weights written into a folder in memory."""
+"""Weights sent to a vLLM engine (with a fake sender), and weights written into a folder in memory."""
 
 from __future__ import annotations
 
