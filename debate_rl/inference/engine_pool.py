@@ -27,7 +27,7 @@ from debate_rl.inference.server import ServerError
 from debate_rl.inference.speech import SpeakingPolicy, Speech, speech_of
 from debate_rl.inference.vllm import EngineState, VLLMPolicy
 from debate_rl.inference.vllm_server import VLLMServer
-from debate_rl.inference.vllm_transfer import Link, Transfer
+from debate_rl.inference.vllm_weights import Link, Transfer
 
 if TYPE_CHECKING:
     from debate.types import Completion, SampleRequest

@@ -201,7 +201,7 @@ class VLLMPolicy(RequestingPolicy):
             self._llm.llm_engine.remove_lora(lora.lora_int_id)
 
     async def receive(self, call: str, arguments: dict[str, Any], version: int | None) -> None:
-        """Answer a call of vLLM's sender of whole weights (``vllm_transfer``); the last has their version.
+        """Answer a call of vLLM's sender of whole weights (``vllm_weights``); the last has their version.
 
         Nothing is computed from the first call to the last.
         """
