@@ -19,7 +19,8 @@ from debate_rl.config.stages import Action
 from debate_rl.formatting import short
 from debate_rl.metrics.step_log import read_rows
 from debate_rl.runs.checkpoint import checkpoints, step_of
-from debate_rl.runs.folder import RunFolder, plain_config
+from debate_rl.runs.folder import RunFolder, ends_by, plain_config
+from debate_rl.training.run import LOWER, End, Run
 from learner.update.tally import Against, WorstTokens
 from transcripts.append import LineFile, free_name
 
@@ -35,6 +36,8 @@ SAID = 3
 """How many of these tokens are said; alarms.jsonl has all."""
 WEIGHT: dict[Action, int] = {"warn": 0, "checkpoint": 1, "rollback": 2, "stop": 3}
 """Of several alarms at a step the heaviest action is taken."""
+MOST_ROLLBACKS = 1
+"""A later alarm that asks for a rollback ends the run."""
 
 
 class Raised(NamedTuple):
@@ -134,6 +137,38 @@ def _token_line(row: dict[str, Any]) -> str:
         f"  token {row['token']!r} after {row['before']!r}: log-probability {own}, {whose} {other} "
         f"(debate {row['debate']}, turn {row['turn']})"
     )
+
+
+def act_on(run: Run, raised: Sequence[Raised]) -> End | None:
+    """Print new alarms and take the most severe of their actions; return the run's end, if it causes one."""
+    for one in raised:
+        for line in one.lines:
+            run.tracker.say(line)
+    if not raised:
+        return None
+    alarm = max(raised, key=lambda one: one.weight)
+    if alarm.action == "rollback":
+        return _rolled_back(run, alarm.since, alarm.why)
+    if alarm.action != "warn":
+        run.save_finished()
+    return End("alarm", alarm.why) if alarm.action == "stop" else None
+
+
+def _rolled_back(run: Run, since: int, why: str) -> End:
+    """Rename the checkpoints after an alarm's step; if no checkpoint is left to return to, end the run.
+
+    A rollback resumes from an earlier checkpoint with a lower learning rate. run.json records that this
+    start ended in a rollback, and the run is opened again. A run killed at any point resumes to the same
+    state.
+    """
+    again = ends_by(run.folder.starts, "rollback") >= MOST_ROLLBACKS
+    back = None if again else put_away_checkpoints(run.folder.checkpoints, since)
+    if back is None:
+        run.save_finished()
+        reason = "it was rolled back before" if again else "no checkpoint is from before it"
+        return End("alarm", f"{why}; {reason}")
+    run.tracker.say(f"rolled back to step {back}; learner.lr is {LOWER:g} of what it was")
+    return End("rollback", why, back_to=back)
 
 
 def put_away_checkpoints(folder: Path, since: int) -> int | None:

@@ -21,9 +21,9 @@ from debate_rl.models import engine_dtype, resolve_dtype
 from debate_rl.preflight.start import best_by, is_better
 from debate_rl.rollouts.records import of_groups, step_records
 from debate_rl.rollouts.worker import Clock, Rollout, adaptive_metrics, groups_with_signal
-from debate_rl.runs.folder import ends_by, wall_seconds
-from debate_rl.training.guards import Guards, Raised, put_away_checkpoints
-from debate_rl.training.run import LOWER, End, Run, open_training
+from debate_rl.runs.folder import wall_seconds
+from debate_rl.training.guards import Guards, act_on
+from debate_rl.training.run import End, Run, open_training
 from debate_rl.training.stops import StallWatch
 from envs.answers.keys import key_of
 from envs.registry import key_by_itself
@@ -35,8 +35,6 @@ from rewards.measured import measure, measured_metrics
 from transcripts import write_step
 
 HOUR_S = 3600.0
-MOST_ROLLBACKS = 1
-"""A later alarm that asks for a rollback ends the run."""
 WEIGHTS = (("rewards", "truth_weight"), ("advantages", "lambda_gen"), ("advantages", "lambda_judge"))
 """Weights of the streams, logged whether or not they change."""
 
@@ -107,7 +105,7 @@ def _end_of_steps(run: Run, task: Task) -> End:
                 finish_step(run, step, metrics, task)
                 _refuse_stuck(run)
                 raised = guards.look(step, run.learner.worst, run.tokenizer.decode)
-                end = _act(run, raised) or reached_limit(run, opened + run.clock())
+                end = act_on(run, raised) or reached_limit(run, opened + run.clock())
     if end is None or (run.step == steps and end.reason == "hours"):
         return End("steps", f"{counted(steps, 'step')} done, as many as train.steps")
     if end.reason != "rollback":
@@ -315,38 +313,6 @@ def reached_limit(run: Run, spent: float) -> End | None:
     if train.hours is not None and spent >= train.hours * HOUR_S:
         return End("hours", f"{duration(spent)} are spent, of train.hours = {train.hours:g}")
     return None
-
-
-def _act(run: Run, raised: Sequence[Raised]) -> End | None:
-    """Print new alarms and take the most severe of their actions; return the run's end, if it causes one."""
-    for one in raised:
-        for line in one.lines:
-            run.tracker.say(line)
-    if not raised:
-        return None
-    alarm = max(raised, key=lambda one: one.weight)
-    if alarm.action == "rollback":
-        return _rolled_back(run, alarm.since, alarm.why)
-    if alarm.action != "warn":
-        run.save_finished()
-    return End("alarm", alarm.why) if alarm.action == "stop" else None
-
-
-def _rolled_back(run: Run, since: int, why: str) -> End:
-    """Rename the checkpoints after an alarm's step; if no checkpoint is left to return to, end the run.
-
-    A rollback resumes from an earlier checkpoint with a lower learning rate. run.json records that this
-    start ended in a rollback, and the run is opened again. A run killed at any point resumes to the same
-    state.
-    """
-    again = ends_by(run.folder.starts, "rollback") >= MOST_ROLLBACKS
-    back = None if again else put_away_checkpoints(run.folder.checkpoints, since)
-    if back is None:
-        run.save_finished()
-        reason = "it was rolled back before" if again else "no checkpoint is from before it"
-        return End("alarm", f"{why}; {reason}")
-    run.tracker.say(f"rolled back to step {back}; learner.lr is {LOWER:g} of what it was")
-    return End("rollback", why, back_to=back)
 
 
 def check_first_mismatch(run: Run, metrics: Mapping[str, float]) -> None:
