@@ -28,7 +28,7 @@ from debate_rl.quantization import refuse_unquantizable
 if TYPE_CHECKING:
     from debate_rl.config.sandbox import SandboxConfig
     from debate_rl.inference.vllm import EngineState
-    from debate_rl.inference.vllm_transfer import Transfer
+    from debate_rl.inference.vllm_weights import Transfer
     from envs.rubrics.model import VerifierModel
     from envs.sandbox import Sandbox
 
@@ -412,7 +412,7 @@ def weight_transfer(config: Config, gpus: int, learners: int = 1) -> Transfer | 
 
     An adapter is a file always, and so is everything on a CPU, where several ``learners`` have their copy.
     """
-    from debate_rl.inference.vllm_transfer import Transfer
+    from debate_rl.inference.vllm_weights import Transfer
     from debate_rl.models import engine_dtype, resolve_device
 
     model = config.model

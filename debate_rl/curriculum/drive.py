@@ -1,8 +1,7 @@
 """The driver of a curriculum: one stage after the other, from the weights of the one before.
 
-What comes next is a function of the configuration and of curriculum.json, and whether a stage is over one of
-its held-out file. So a killed driver resumes exactly where it was: the record is written before a
-stage begins and after it ended, and the run of a stage resumes as any run does.
+The configuration and curriculum.json determine the next stage (``promotion`` says when a stage ends). The
+record is written before a stage begins and after it has ended, so a killed driver resumes where it was.
 """
 
 from __future__ import annotations
@@ -40,18 +39,17 @@ from debate_rl.warm_start.tokenizer import tiny_vocabulary
 LOOKED_AT = 256
 """Replies of each source of a supervised stage that are read before the first stage begins."""
 Train = Callable[[Config], int | None]
-"""Trains a run, or resumes it, and returns after how many steps it ended; None if something else
-than its goal or its last step ended it, so that it is to be gone on with."""
+"""Trains or resumes a run. Returns its number of steps, or None if it ended early and must be resumed."""
 Tell = Callable[[str], None]
 Look = Callable[[Config, Problems], None]
-"""Looks at the run of a stage and its problems before anything is trained, and raises ValueError."""
+"""Checks the run of a stage and its problems before anything is trained; raises ValueError to refuse."""
 
 
 @dataclass(frozen=True, slots=True)
 class Driver:
-    """A curriculum in its folder. ``train`` does the run of a stage; ``tell`` says what happens.
+    """A curriculum in its folder. ``train`` trains the run of a stage; ``tell`` prints progress.
 
-    ``look`` may refuse a stage before the first one is trained. ``only``: the name of the one stage to do.
+    ``look`` may refuse a stage before the first one is trained. ``only``: the name of the only stage to do.
     """
 
     config: Config
@@ -72,9 +70,9 @@ class Driver:
         return self.config.stages
 
     def drive(self) -> Curriculum:
-        """Run what is left, until the curriculum is over or a run must be resumed; return the record.
+        """Train until the curriculum is over or a run must be resumed; return the record.
 
-        RunFolderError if the folder holds another curriculum, or where another process drives it.
+        RunFolderError if the folder holds another curriculum, or if another process drives it.
         """
         names = [stage.name for stage in self.stages]
         if self.only is not None and self.only not in names:
@@ -98,7 +96,7 @@ class Driver:
             return record
 
     def _over(self) -> set[str]:
-        """Return the stages that are not to be looked at: over already, or not the one that is asked for."""
+        """Return the stages that need no check: those that are over, and those that ``only`` excludes."""
         record = read_curriculum(self.run) or Curriculum()
         last = record.visits[-1] if record.visits else None
         over = {stage.name for stage in self.stages[: last.stage + bool(last.end)]} if last else set[str]()
@@ -106,7 +104,7 @@ class Driver:
         return over | others
 
     def _wanted(self, visit: Visit, record: Curriculum) -> bool:
-        """Return whether a visit is to be done now; ValueError if ``only`` cannot be done yet."""
+        """Return whether to do a visit now; ValueError if ``only`` cannot be done yet."""
         if self.only is None or visit.name == self.only:
             return True
         if any(one.name == self.only and one.end for one in record.visits):
@@ -116,7 +114,7 @@ class Driver:
         )
 
     def _check_stages(self, record: Curriculum) -> None:
-        """Refuse a record that visits a stage which the recipe does not have, or goes back from the first."""
+        """Refuse a record with a stage that the recipe lacks, or with a demotion from the first stage."""
         for index, visit in enumerate(record.visits):
             if not (visit.end == "demoted") <= visit.stage < len(self.stages):
                 raise CurriculumError(
@@ -126,7 +124,7 @@ class Driver:
                 )
 
     def _next(self, visits: tuple[Visit, ...]) -> Visit | None:
-        """Return the visit that is under way, or the one to begin; None if the curriculum is over."""
+        """Return the current visit or the next one; None if the curriculum is over."""
         if not visits:
             return self._begun(visits, 0, "")
         if visits[-1].end is None:
@@ -135,7 +133,7 @@ class Driver:
         return None if following is None else self._begun(visits, following.stage, following.start)
 
     def _begun(self, visits: tuple[Visit, ...], stage: int, start: str) -> Visit:
-        """Return a new visit; a stage that is visited again draws by another seed."""
+        """Return a new visit. A stage that is visited again gets another seed."""
         name, number = self.stages[stage].name, len(visits) + 1
         again = any(visit.stage == stage for visit in visits)
         seed = derive_seed(self.config.seed, "visit", number) % (1 << 31) if again else self.config.seed
@@ -143,7 +141,7 @@ class Driver:
         return Visit(stage, name, folder, seed, start, demotes(stage, visits, self.stages))
 
     def _trained(self, visit: Visit) -> Visit | None:
-        """Train the run of a visit to its end; return the visit as it ended, None if it has not."""
+        """Train the run of a visit; return the visit with its outcome, or None if the run did not end."""
         stage = self.stages[visit.stage]
         config = stage_config(self.config, visit)
         begins = f"from {visit.start}" if visit.start else "from the recipe's own weights"
@@ -160,7 +158,7 @@ class Driver:
 
 
 def most_steps(stage: StageConfig) -> str:
-    """Return in words after how many steps a stage ends in any case."""
+    """Return the upper limit of a stage's steps, in words."""
     replies = " of replies" if stage.supervised else ""
     return (
         f"its epochs{replies}" if stage.max_steps is None else f"{counted(stage.max_steps, 'step')}{replies}"
@@ -168,7 +166,7 @@ def most_steps(stage: StageConfig) -> str:
 
 
 def _until(stage: StageConfig) -> str:
-    """Return in words what ends a stage."""
+    """Return what ends a stage, in words."""
     if stage.figure is None:
         return most_steps(stage)
     until = f"until the lower end of {stage.figure} is {stage.target:g}"
@@ -176,7 +174,7 @@ def _until(stage: StageConfig) -> str:
 
 
 def _with(record: Curriculum, visit: Visit) -> Curriculum:
-    """Return the record with a visit instead of the one in its folder, or behind the others."""
+    """Return the record with a visit added, in place of an older state of the same visit."""
     others = tuple(one for one in record.visits if one.folder != visit.folder)
     return replace(record, visits=(*others, visit))
 
@@ -197,16 +195,16 @@ def stage_config(config: Config, visit: Visit) -> Config:
 
 
 def stage_configs(config: Config) -> Iterator[tuple[StageConfig, Config]]:
-    """Yield each stage and the configuration of its first visit, whose weights need not be there yet."""
+    """Yield each stage and the configuration of its first visit. The start weights may not exist yet."""
     for index, stage in enumerate(config.stages or ()):
         visit = Visit(index, stage.name, f"{index + 1:02d}_{stage.name}", config.seed)
         yield stage, stage_config(config, visit)
 
 
 def check_stage_runs(config: Config, look: Look, *, over: Container[str] = ()) -> None:
-    """Refuse, before anything is trained, what would end a later stage; ValueError names the stage.
+    """Find errors of all stages before anything is trained; ValueError names the stage.
 
-    ``over``: names of stages that are not looked at. Of what a stage learns from replies, the first ones are.
+    ``over``: names of stages to skip. Of a supervised stage, only the first replies are read.
     """
     vocabulary: tuple[str, ...] | None = None
     for index, (stage, own) in enumerate(stage_configs(config)):
@@ -225,7 +223,7 @@ def check_stage_runs(config: Config, look: Look, *, over: Container[str] = ()) -
 
 
 def _first_replies(config: Config) -> Problems:
-    """Return the first of the replies that a stage learns, which show what is wrong with their source."""
+    """Return the first replies of a supervised stage: enough to find errors of their source."""
     limit = min(config.sft.limit or LOOKED_AT, LOOKED_AT)
     sft = config.sft.model_copy(update={"limit": limit, "held_back": 0})
     return load_replies(config.model_copy(update={"sft": sft}))
@@ -233,7 +231,7 @@ def _first_replies(config: Config) -> Problems:
 
 @contextmanager
 def _of_stage(index: int, stage: StageConfig) -> Iterator[None]:
-    """Have errors name the stage; what a start warns of is said when the stage begins."""
+    """Add the stage to errors, and hide warnings: they are shown again when the stage begins."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -243,7 +241,7 @@ def _of_stage(index: int, stage: StageConfig) -> Iterator[None]:
 
 
 def _refuse_out_of_reach(stage: StageConfig, data: Problems, config: Config) -> None:
-    """Refuse a target whose set is not evaluated, or which not even a perfect result on it would show."""
+    """Refuse a target whose set is not evaluated, or that even a perfect result could not reach."""
     if stage.figure is None or stage.target is None:
         return
     head = stage.figure.partition("/")[0]

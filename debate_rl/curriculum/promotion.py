@@ -22,7 +22,7 @@ class Next(NamedTuple):
 
 
 def ended(visit: Visit, stage: StageConfig, steps: int, looked: Looked | None) -> Visit:
-    """Return a visit whose run has done its last step, with its outcome and the reason."""
+    """Return a visit with its outcome and the reason, after the last step of its run."""
     if stage.figure is None:
         return msgspec.structs.replace(visit, steps=steps, end="done", why=f"after {counted(steps, 'step')}")
     end: End = (looked.outcome if looked else None) or "limit"
@@ -37,8 +37,8 @@ def ended(visit: Visit, stage: StageConfig, steps: int, looked: Looked | None) -
 def after(visit: Visit, stages: tuple[StageConfig, ...]) -> Next | None:
     """Return what follows a visit that has ended; None if the curriculum is over.
 
-    A stage that was demoted is followed by the one before it, from the weights that the demoted one began
-    with: what it unlearnt is not gone on with.
+    After a demotion, the stage before is visited again. It begins with the weights that the demoted stage
+    began with, so nothing of the demoted stage is kept.
     """
     if visit.end == "demoted":
         return Next(visit.stage - 1, visit.start)
@@ -55,7 +55,7 @@ def demotes(stage: int, visits: tuple[Visit, ...], stages: tuple[StageConfig, ..
 
 
 class Looked(NamedTuple):
-    """What an evaluation says of a target after this many steps; ``outcome`` None: continue."""
+    """The result of an evaluation for a target after ``steps`` steps; ``outcome`` None: continue."""
 
     target: TargetConfig
     steps: int
@@ -76,11 +76,7 @@ class Looked(NamedTuple):
 
 
 def look_at(target: TargetConfig, held_out: Path, step: int) -> Looked | None:
-    """Return what a run's held-out file says after this many steps; None without an evaluation there.
-
-    Reached: the lower end of the 95% interval is at the target or above. Demoted: the upper end is below
-    ``target.demote_below``. A figure without an interval says neither.
-    """
+    """Compare the held-out figure after ``step`` steps with a target; None if there was no evaluation."""
     head, _, rest = target.figure.partition("/")
     data, name = ("", target.figure) if head in ("direct", "debate", "judge") else (head, rest)
     found = [one for one in evaluations_of(held_out) if one.step == step and one.data == data]
@@ -91,7 +87,10 @@ def look_at(target: TargetConfig, held_out: Path, step: int) -> Looked | None:
 
 
 def outcome_of(target: TargetConfig, estimate: Estimate, step: int) -> Outcome | None:
-    """Return what an estimate means after this many steps.
+    """Return "reached" (promote), "demoted", or None (continue) for an estimate after ``step`` steps.
+
+    Reached: the lower end of the 95% interval is at the target or above. Demoted: the upper end is below
+    ``target.demote_below``. Before ``target.min_steps`` and for a figure without an interval: None.
 
     >>> target = TargetConfig(metric="direct/accuracy", value=0.6, min_steps=10, demote_below=0.2)
     >>> bounds = (0.7, 0.6, 0.8), (0.7, 0.59, 0.8), (0.1, 0.0, 0.19)

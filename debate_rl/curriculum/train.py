@@ -1,6 +1,6 @@
-"""What ``debate train`` does with a recipe: one run or its stages, planned or trained, RL or supervised.
+"""``debate train``: plan or train one run or the stages of a curriculum, by RL or supervised.
 
-``say`` prints the result of it, ``tell`` what happens meanwhile.
+``say`` prints results, ``tell`` prints progress.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ SHOWN = ("loss", "eval/sft/loss", "eval/direct/accuracy", "eval/direct/generated
 
 
 def train_run(config: Config, ranks: Ranks, say: Say, tell: Say) -> tuple[dict[str, object], bool]:
-    """Train one run and print what it came to; return its figures, and whether an alarm ended it."""
+    """Train one run and print its results; return its figures, and whether an alarm ended it."""
     tell(_head(config))
     session = _trained(config, ranks, tell)
     _say_end(session, say)
@@ -52,7 +52,7 @@ def train_run(config: Config, ranks: Ranks, say: Say, tell: Say) -> tuple[dict[s
 
 
 def train_stages(config: Config, only: str | None, say: Say, tell: Say) -> tuple[dict[str, object], bool]:
-    """Train a curriculum, or its stage ``only``, to the end and print what each stage came to."""
+    """Train a curriculum, or only its stage ``only``, and print the outcome of each stage."""
     done, others = list[dict[str, object]](), list[End]()
 
     def steps_of(own: Config) -> int | None:
@@ -76,7 +76,7 @@ def train_stages(config: Config, only: str | None, say: Say, tell: Say) -> tuple
 
 
 def plan_stages(config: Config, gib: float | None, only: str | None) -> Iterator[str]:
-    """Yield what the run of each stage needs at most, or that of one alone."""
+    """Yield the largest needs of each stage, or of the stage ``only``."""
     for number, (stage, own) in enumerate(stage_configs(config), start=1):
         if only in (None, stage.name):
             yield f"stage {number}, {stage.name}: at most {most_steps(stage)} in {own.run.dir}"
@@ -140,7 +140,7 @@ def _needs(config: Config, data: Problems, *, done: int = 0, ranks: int = 1) -> 
 
 
 def _trained(config: Config, ranks: Ranks, tell: Say) -> Run:
-    """Do the steps of a run that are left, again from where a rollback went to."""
+    """Do the remaining steps of a run; after a rollback, open it again."""
     while True:
         session = _trained_once(config, ranks, tell)
         if not goes_on(session):
@@ -148,7 +148,7 @@ def _trained(config: Config, ranks: Ranks, tell: Say) -> Run:
 
 
 def _trained_once(config: Config, ranks: Ranks, tell: Say) -> Run:
-    """Do the steps that are left; ``tell`` says before them what they will need."""
+    """Do the remaining steps, after ``tell`` has printed their needs."""
     replies, needs = bool(config.sft.data), list[Plan]()
 
     def look(data: Problems) -> Mapping[str, bool | float]:
@@ -174,7 +174,7 @@ def _trained_once(config: Config, ranks: Ranks, tell: Say) -> Run:
 
 
 def _say_start(session: Run, needs: list[Plan]) -> None:
-    """Say where a run begins and how long it will take."""
+    """Print the step at which a run begins and how long it will take."""
     config, say = session.config, session.tracker.say  # above the bar, if there is one
     steps, replies = config.train.steps, bool(session.config.sft.data)
     left = session.step < steps
@@ -199,12 +199,12 @@ def _say_start(session: Run, needs: list[Plan]) -> None:
 
 
 def _steps_saved(config: Config) -> int:
-    """Return after how many steps the newest checkpoint of the run was written; 0 without any."""
+    """Return the step of the newest checkpoint of a run; 0 without checkpoints."""
     return max(map(step_of, checkpoints(Path(config.run.dir) / "checkpoints")), default=0)
 
 
 def _say_end(session: Run, say: Say) -> None:
-    """Print what a run came to, and where its parts lie."""
+    """Print the results of a run and the paths of its parts."""
     run, replies = session.folder, bool(session.config.sft.data)
     if trained := session.data.trained_on:
         held_out = counted(len(session.data.never_trained), "held-out problem")
@@ -228,7 +228,7 @@ def _say_end(session: Run, say: Say) -> None:
 
 
 def _figures(session: Run) -> dict[str, object]:
-    """Return what a run came to: why it ended, its wall time, and its last figures."""
+    """Return why a run ended, its wall time, and its last figures."""
     run, end = session.folder, session.end
     rows = read_metrics(run.metrics) if run.metrics.exists() else []
     figures: dict[str, object] = {
@@ -259,7 +259,6 @@ def _say_stages(config: Config, record: Curriculum, say: Say) -> None:
 
 
 def _over(config: Config, record: Curriculum) -> str:
-    """Return in words how much of a curriculum is over."""
     stages, last = config.stages or (), record.visits[-1]
     left = len(stages) - 1 - last.stage
     if not left and last.end != "demoted":
@@ -270,6 +269,6 @@ def _over(config: Config, record: Curriculum) -> str:
 
 
 def _free_memory() -> None:
-    """Give back what the model of a stage held: that of the next needs room."""
+    """Free the memory of a stage's model for the model of the next stage."""
     gc.collect()
     torch.cuda.empty_cache()

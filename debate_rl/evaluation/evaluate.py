@@ -1,4 +1,7 @@
-"""An evaluation from its plan to its figures; other graders' modes; diagnosis by a verifier model."""
+"""An evaluation from its plan to its figures; other graders' modes; diagnosis by a verifier model.
+
+The 95% intervals of the figures are computed in ``debate_rl.metrics.intervals``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The figures of an evaluation: as rows, as metrics, by problem, and as JSON with gains."""
+"""The figures of an evaluation: as rows, as metrics, by problem, and as JSON with gains.
+
+Their 95% intervals are computed in ``debate_rl.metrics.intervals``.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Figures of played debates and solutions, by problem, so that they can be paired and grouped.
 
-Intervals are clustered by problem; see debate_rl.metrics.intervals for the sources.
+``Scores.estimate`` gives a figure with its 95% interval, which is clustered by problem and computed by
+``debate_rl.metrics.intervals.clustered_mean``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""What an engine says of itself after new weights: replies, and digests of the weights it computes with."""
+"""What an engine reports after new weights: replies, and digests of the weights that it computes with.
+
+``debate_rl.training.canary`` compares the report with the model that learns.
+"""
 
 # pyright: standard, reportMissingTypeStubs=false
 # torch is only partly typed: strict rules stop at its borders.
@@ -14,9 +17,9 @@ if TYPE_CHECKING:
     import torch
 
 Digest: TypeAlias = tuple[int, int]
-"""Two sums modulo 2^64 over a matrix; (0, 0) of nothing but zeros."""
+"""Two sums modulo 2^64 over a matrix. A matrix of zeros has (0, 0)."""
 CHUNK = 2**24
-"""Elements that are looked at at a time."""
+"""Number of elements summed at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +27,8 @@ class EngineReport:
     """The answers to some requests, and what they were computed with; ``dtype`` is the engine's type.
 
     ``cached_tokens``: tokens of the first prompt that came from the prefix cache, 0 right after an update.
-    ``rounded_head``: whether logits are rounded to 16 bits. ``digests``: of weights by their names in the
-    model that learns, as far as the engine can say; an adapter's end with lora_A and lora_B.
+    ``rounded_head``: whether logits are rounded to 16 bits. ``digests``: by the weights' names in
+    the model that learns, as far as the engine knows them. Names of an adapter end with lora_A and lora_B.
     """
 
     dtype: str
@@ -36,10 +39,10 @@ class EngineReport:
 
 
 def digest(values: torch.Tensor, dtype: torch.dtype) -> Digest:
-    """Return the sums of a matrix's bits in this type, each times its column, and each times its row.
+    """Return two sums of a matrix's bits in this type: weighted by column number, and by row number.
 
-    The same bits in another place give other sums, rows and columns of zeros at the end the same ones, and
-    the sign of a zero does not count.
+    The sums depend on where the bits are, but not on trailing rows and columns of zeros, nor on the sign of
+    a zero.
 
     >>> import torch
     >>> digest(torch.tensor([[1, 0], [2, 0]], dtype=torch.float16), torch.float16)  # bits 15360, 16384
@@ -55,11 +58,7 @@ def digest(values: torch.Tensor, dtype: torch.dtype) -> Digest:
         bits = (part.to(dtype) + 0.0).view(kind)
         by_column += bits.sum(0, dtype=torch.int64)
         by_row.append(bits.sum(1, dtype=torch.int64))
-    column, row = (_placed(sums) for sums in (by_column, torch.cat(by_row)))
+    column, row = (
+        int((sums * sums.new_ones(len(sums)).cumsum(0)).sum()) for sums in (by_column, torch.cat(by_row))
+    )
     return column, row
-
-
-def _placed(sums: torch.Tensor) -> int:
-    """Return sum_k k * sums[k] modulo 2^64 for integers (K,), with k counted from 1."""
-    places = sums.new_ones(len(sums)).cumsum(0)
-    return int((sums * places).sum())

@@ -1,8 +1,8 @@
-"""Controls: runs whose votes do not come from judging, so that a gain can be traced to the judging.
+"""Controls: runs whose votes do not come from judging. They show how much of a gain is due to judging.
 
-All of them keep the texts and who voted on which pair; only what a vote says is replaced, before any reward.
-Second ballots (``debate.ask_swapped``) are replaced like the first: turned round with them, if at all.
-"random_reward" leaves the votes and replaces truth: ``rewards.labels``.
+Only the outcomes of votes change, before any reward; texts, judges and pairs stay. Second ballots
+(``debate.ask_swapped``) change like the first ones. "random_reward" replaces truth instead:
+``rewards.labels``.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def controlled(
 ) -> list[Debate]:
     """Return a step's debates with their votes replaced as the control says; ``key`` compares answers.
 
-    ``share``: of the votes, or of the pairs of answers, that are turned round. ``seed``: the step's;
-    ``run_seed``: for errors that stay the same from step to step.
+    ``share``: the fraction of votes, or of pairs of answers, to reverse. ``seed``: the step's seed;
+    ``run_seed``: the seed of errors that stay the same from step to step.
     """
     if control == "random_judge":
         return [flip_votes(debate, seed=derive_seed(debate.seed, "flip")) for debate in debates]
@@ -54,10 +54,10 @@ def controlled(
 
 
 def flip_votes(debate: Debate, *, seed: int, share: float = 0.5) -> Debate:
-    """Return the debate with the outcome of each decided vote turned round with a probability, by the seed.
+    """Return the debate with the outcome of each decided vote reversed with probability ``share``.
 
-    Ties stay ties. One coin serves all that a judge's turn said about a pair, so that what was repeated or
-    contradictory before still is, and as many votes count.
+    Ties stay ties. One coin decides for all votes of a judge's turn on a pair, so repeated votes stay
+    repeated, contradictions stay contradictions, and as many votes count.
     """
     rng = random.Random(seed)
     coins: dict[_Pair, bool] = {}
@@ -86,10 +86,10 @@ def share_errors(debate: Debate, key: AnswerKey, *, seed: int, share: float) -> 
 
 
 def shuffle_votes(debates: Sequence[Debate], *, seed: int) -> list[Debate]:
-    """Return debates whose decided votes were permuted by "the one shown first is better".
+    """Return debates with "the first one shown is better" permuted among all decided votes.
 
-    The number of valid votes that prefer the solution shown first does not change. So position bias is kept,
-    while the votes no longer say anything about the solutions. Ties stay ties, and contradictions stay void.
+    The number of valid votes for the solution shown first stays, so position bias is kept, but the votes no
+    longer depend on the solutions. Ties stay ties, and contradictions stay void.
     """
     first = [_first_preferred(debate) for debate in debates]
     dealt = [preferred for sides in first for preferred in sides.values()]

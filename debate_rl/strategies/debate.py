@@ -25,7 +25,8 @@ from debate.types import Summary, Turn, TurnId
 from debate_rl.evaluation.grading import agreement
 from debate_rl.evaluation.play import CountedReplies, summarizer_of
 from debate_rl.evaluation.scores import winner_of
-from debate_rl.strategies.work import Answered, Tally, Work, of_one_round
+from debate_rl.strategies.voting import Tally
+from debate_rl.strategies.work import Answered, Work, of_one_round
 from rewards import RewardConfig, score_debate
 
 

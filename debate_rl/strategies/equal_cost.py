@@ -28,7 +28,8 @@ from debate_rl.strategies.solving import (
     check_plan,
     solve_all,
 )
-from debate_rl.strategies.work import Answered, Judge, Solution, SolvePlan, Tally, Work, spent_on
+from debate_rl.strategies.voting import Tally
+from debate_rl.strategies.work import Answered, Judge, Solution, SolvePlan, Work, spent_on
 from envs import DataError, Environment
 from envs.types import Mode
 from rewards import Truth

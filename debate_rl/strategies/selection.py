@@ -31,7 +31,8 @@ from debate.prompting.shown import CRITIC, PROPOSER, PublicTurn, asks_pairs, pub
 from debate.protocols import GAMES
 from debate.seeds import derive_seed
 from debate.types import TurnId
-from debate_rl.strategies.work import Answered, End, Solution, Tally, Work, drawn, of_one_round
+from debate_rl.strategies.voting import Tally, draw_by_seed
+from debate_rl.strategies.work import Answered, End, Solution, Work, of_one_round
 
 AGENTS = 3
 """Agents of a ballot: the judge, and the two agents whose solutions it compares."""
@@ -177,7 +178,7 @@ def _of_most(work: Work, votes: Tally, points: dict[int, float], ended: End) -> 
             leading.setdefault(at, index)
     if leading:
         heaviest = max(weights[at] for at in leading)
-        chosen = leading[drawn([at for at in sorted(leading) if weights[at] == heaviest], votes.seed)]
+        chosen = leading[draw_by_seed([at for at in sorted(leading) if weights[at] == heaviest], votes.seed)]
     return work.answered(counted, chosen, ended)
 
 

@@ -1,13 +1,103 @@
-"""Greedy, majority (maj@k) and confidence-weighted votes over solutions by one agent alone."""
+r"""Votes over solutions by one agent alone: greedy, majority (maj@k) and confidence-weighted.
+
+A ``Tally`` counts the votes; ``Tally.best`` decides the answer, and the seed breaks ties. Two answers are the
+same if their keys are equal (``envs.answers.keys``), and in mathematics also if the grader finds them equal:
+``\sqrt{8}`` and ``2\sqrt{2}`` are one answer.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from math import exp, floor
+from random import Random
 from statistics import fmean
+from typing import TYPE_CHECKING, NamedTuple
 
-from debate import Completion
-from debate_rl.strategies.work import Answered, End, Solution, Work
+from debate import Completion, Problem
+from debate.seeds import derive_seed
+from debate_rl.evaluation.grading import own_environment
+from envs import Environment
+from envs.answers.keys import key_of
+from envs.registry import DataSetEnvironment
+
+if TYPE_CHECKING:
+    from debate_rl.strategies.work import Answered, End, Solution, Work
+
+
+class Share(NamedTuple):
+    """An answer with the fraction, in [0, 1], of the solutions or of their total weight that it has."""
+
+    answer: str
+    share: float
+
+
+@dataclass(slots=True)
+class Tally:
+    """The weight of each answer. ``members``: the indices of the solutions that give it, in their order."""
+
+    problem: Problem
+    environment: Environment
+    seed: int
+    answers: list[str] = field(default_factory=list[str])
+    weights: list[float] = field(default_factory=list[float])
+    members: list[list[int]] = field(default_factory=list[list[int]])
+    _weight_of: dict[int, float] = field(default_factory=dict[int, float])
+    _indices: dict[str, int] = field(default_factory=dict[str, int])
+
+    def add(self, index: int, solution: Solution, weight: float = 1.0) -> None:
+        """Count a solution. A solution without an answer is ignored."""
+        if solution.answer is not None:
+            at = self.index_of(solution.answer)
+            self.weights[at] += weight
+            self.members[at].append(index)
+            self._weight_of[index] = weight
+
+    def index_of(self, answer: str) -> int:
+        """Return the index of an answer. Equal answers have the same index; a new answer is added."""
+        environment = own_environment(self.environment, self.problem)
+        key = key_of(environment)(self.problem, answer)
+        if key not in self._indices:
+            same = (at for at, other in enumerate(self.answers) if self._same(environment, answer, other))
+            at = next(same, len(self.answers))
+            if at == len(self.answers):
+                self.answers.append(answer)
+                self.weights.append(0.0)
+                self.members.append([])
+            self._indices[key] = at
+        return self._indices[key]
+
+    def _same(self, environment: Environment, answer: str, other: str) -> bool:
+        kind = self.problem.kind
+        if not isinstance(environment, DataSetEnvironment) or (kind != "number" and kind != "expression"):
+            return False
+        return environment.grader.same_answer(answer, other, kind=kind).verdict is True
+
+    def of(self, index: int) -> int | None:
+        """Return the index of the answer of a counted solution, or None if it has no answer."""
+        return next((at for at, members in enumerate(self.members) if index in members), None)
+
+    def best(self) -> int | None:
+        """Return the solution with the largest weight among those with the heaviest answer, or None if empty.
+
+        The first of several such solutions is returned. The seed breaks ties between answers.
+        """
+        if not self.answers:
+            return None
+        leading = [at for at, weight in enumerate(self.weights) if weight == max(self.weights)]
+        members = self.members[draw_by_seed(leading, self.seed)]
+        return max(members, key=lambda index: (self._weight_of[index], -index))
+
+    def shares(self) -> tuple[Share, ...]:
+        """Return each answer with its fraction of the total weight, largest first."""
+        total = sum(self.weights)
+        pairs = sorted(zip(self.weights, self.answers, strict=True), key=lambda pair: -pair[0])
+        return tuple(Share(answer, weight / total if total else 0.0) for weight, answer in pairs)
+
+
+def draw_by_seed(candidates: Sequence[int], seed: int) -> int:
+    """Return one of the candidates, drawn by the seed."""
+    return Random(derive_seed(seed, "tie")).choice(candidates)
 
 
 def check_solutions(work: Work) -> None:

@@ -1,8 +1,4 @@
-r"""How problems are solved, the work of a strategy on one of them within a budget, and the answer.
-
-Answers are the same where their keys are (``envs.answers.keys``), and in mathematics also where the grader
-finds that they mean the same: ``\sqrt{8}`` and ``2\sqrt{2}`` are one answer.
-"""
+"""How problems are solved, the work of a strategy on one of them within a budget, and the answer."""
 
 from __future__ import annotations
 
@@ -12,7 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from math import inf
-from random import Random
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from debate import Completion, DebateConfig, Policy, Problem, SampleRequest, Turn
@@ -28,11 +23,10 @@ from debate.types import TurnId
 from debate_rl.config import Config
 from debate_rl.engines import open_summarizer
 from debate_rl.evaluation.asking import requests_at_once
-from debate_rl.evaluation.grading import IN_A_BOX, answer_of, own_environment
+from debate_rl.evaluation.grading import IN_A_BOX, answer_of
 from debate_rl.inference.wrapped import engine_of
+from debate_rl.strategies.voting import Share, Tally
 from envs import Environment
-from envs.answers.keys import key_of
-from envs.registry import DataSetEnvironment
 from envs.types import Mode
 
 FOR_SOLUTIONS = 0.75
@@ -97,13 +91,6 @@ class Solution(NamedTuple):
     answer: str | None
 
 
-class Share(NamedTuple):
-    """An answer with the fraction, in [0, 1], of the solutions or of their total weight that it has."""
-
-    answer: str
-    share: float
-
-
 @dataclass(frozen=True, slots=True)
 class Answered:
     """The result of a strategy: the answer, the solution with this answer, and the cost.
@@ -129,74 +116,6 @@ class Answered:
     cut_off: int = 0
     turn: Turn | None = None
     turns: tuple[Turn, ...] = ()
-
-
-@dataclass(slots=True)
-class Tally:
-    """The weight of each answer. ``members``: the indices of the solutions that give it, in their order."""
-
-    problem: Problem
-    environment: Environment
-    seed: int
-    answers: list[str] = field(default_factory=list[str])
-    weights: list[float] = field(default_factory=list[float])
-    members: list[list[int]] = field(default_factory=list[list[int]])
-    _weight_of: dict[int, float] = field(default_factory=dict[int, float])
-    _indices: dict[str, int] = field(default_factory=dict[str, int])
-
-    def add(self, index: int, solution: Solution, weight: float = 1.0) -> None:
-        """Count a solution. A solution without an answer is ignored."""
-        if solution.answer is not None:
-            at = self.index_of(solution.answer)
-            self.weights[at] += weight
-            self.members[at].append(index)
-            self._weight_of[index] = weight
-
-    def index_of(self, answer: str) -> int:
-        """Return the index of an answer. Equal answers have the same index; a new answer is added."""
-        environment = own_environment(self.environment, self.problem)
-        key = key_of(environment)(self.problem, answer)
-        if key not in self._indices:
-            same = (at for at, other in enumerate(self.answers) if self._same(environment, answer, other))
-            at = next(same, len(self.answers))
-            if at == len(self.answers):
-                self.answers.append(answer)
-                self.weights.append(0.0)
-                self.members.append([])
-            self._indices[key] = at
-        return self._indices[key]
-
-    def _same(self, environment: Environment, answer: str, other: str) -> bool:
-        kind = self.problem.kind
-        if not isinstance(environment, DataSetEnvironment) or (kind != "number" and kind != "expression"):
-            return False
-        return environment.grader.same_answer(answer, other, kind=kind).verdict is True
-
-    def of(self, index: int) -> int | None:
-        """Return the index of the answer of a counted solution, or None if it has no answer."""
-        return next((at for at, members in enumerate(self.members) if index in members), None)
-
-    def best(self) -> int | None:
-        """Return the solution with the largest weight among those with the heaviest answer, or None if empty.
-
-        The first of several such solutions is returned. The seed breaks ties between answers.
-        """
-        if not self.answers:
-            return None
-        leading = [at for at, weight in enumerate(self.weights) if weight == max(self.weights)]
-        members = self.members[drawn(leading, self.seed)]
-        return max(members, key=lambda index: (self._weight_of[index], -index))
-
-    def shares(self) -> tuple[Share, ...]:
-        """Return each answer with its fraction of the total weight, largest first."""
-        total = sum(self.weights)
-        pairs = sorted(zip(self.weights, self.answers, strict=True), key=lambda pair: -pair[0])
-        return tuple(Share(answer, weight / total if total else 0.0) for weight, answer in pairs)
-
-
-def drawn(candidates: Sequence[int], seed: int) -> int:
-    """Return one of the candidates, drawn by the seed."""
-    return Random(derive_seed(seed, "tie")).choice(candidates)
 
 
 @dataclass(slots=True)

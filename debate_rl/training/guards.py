@@ -1,4 +1,4 @@
-"""Collapse detectors during a run, and the action that each alarm asks for (``train.on_alarm``).
+"""Act on alarms during a run (``train.on_alarm``): warn, save a checkpoint, roll the run back, or stop it.
 
 A detector raises at most one alarm. The alarm is printed and written to alarms.jsonl. A resumed run sets
 aside the alarms of the steps that it repeats.
@@ -7,19 +7,17 @@ aside the alarms of the steps that it repeats.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from debate_rl.alarms import DETECTORS, Reading, alarms, readings
 from debate_rl.alarms.curves import finite, joined, read_metrics
 from debate_rl.alarms.settings import flat, open_advice
-from debate_rl.config import Config
 from debate_rl.config.stages import Action
 from debate_rl.formatting import short
 from debate_rl.metrics.step_log import read_rows
 from debate_rl.runs.checkpoint import checkpoints, step_of
-from debate_rl.runs.folder import RunFolder, ends_by, plain_config
+from debate_rl.runs.folder import ends_by, plain_config
 from debate_rl.training.run import LOWER, End, Run
 from learner.update.tally import Against, WorstTokens
 from transcripts.append import LineFile, free_name
@@ -32,58 +30,81 @@ FAR_FROM: dict[str, Against] = {
 """The log-probabilities that the worst tokens of a detector's alarm are far from."""
 DEBATES_EVERY = 10
 """Steps between two looks of the detectors at stored debates."""
-SAID = 3
-"""How many of these tokens are said; alarms.jsonl has all."""
-WEIGHT: dict[Action, int] = {"warn": 0, "checkpoint": 1, "rollback": 2, "stop": 3}
-"""Of several alarms at a step the heaviest action is taken."""
+TOKENS_PRINTED = 3
+"""Tokens that are printed with an alarm; alarms.jsonl has all of them."""
+SEVERITY: dict[Action, int] = {"warn": 0, "checkpoint": 1, "rollback": 2, "stop": 3}
+"""Of several alarms at a step, the most severe action is taken."""
 MOST_ROLLBACKS = 1
 """A later alarm that asks for a rollback ends the run."""
 
 
 class Raised(NamedTuple):
-    """A new alarm: the step since which it holds, why, its action, and the lines to say."""
+    """A new alarm; ``since``: the step of the alarm itself, which may lie before the step that showed it."""
 
     since: int
     why: str
     action: Action
-    lines: list[str]
-
-    @property
-    def weight(self) -> int:
-        """The severity of the action."""
-        return WEIGHT[self.action]
 
 
 class Guards:
     """The detectors of a run. ``known`` holds the detectors that have already raised an alarm."""
 
-    def __init__(self, config: Config, folder: RunFolder) -> None:
-        self._config, self._folder = config, folder
-        rows = read_rows(folder.alarms) if folder.alarms.exists() else []
+    def __init__(self, run: Run) -> None:
+        self._run, self._config, self._folder = run, run.config, run.folder
+        rows = read_rows(run.folder.alarms) if run.folder.alarms.exists() else []
         self.known = {str(row.get("detector")) for row in rows}
-        given = config.train.on_alarm
-        actions: dict[str, Action] = given if isinstance(given, dict) else dict.fromkeys(DETECTORS, given)
-        self._actions = actions
+        given = run.config.train.on_alarm
+        self._actions: dict[str, Action] = (
+            given if isinstance(given, dict) else dict.fromkeys(DETECTORS, given)
+        )
 
-    def look(self, step: int, worst: WorstTokens, decode: Callable[[list[int]], str]) -> list[Raised]:
-        """Write the new alarms after a step to alarms.jsonl, and return them.
+    def act(self, step: int) -> End | None:
+        """Take the most severe action of the alarms that are new after a step.
 
-        The detectors read the metrics, and every few steps the stored debates as well. ``worst`` holds the
-        tokens of the step whose log-probabilities are furthest apart.
+        Return the end of the run, or None if the run continues.
         """
+        raised = [self._raised(step, reading) for reading in self._new(step)]
+        if not raised:
+            return None
+        alarm = max(raised, key=lambda one: SEVERITY[one.action])
+        if alarm.action == "rollback":
+            return self._roll_back(alarm)
+        if alarm.action != "warn":
+            self._run.save_finished()
+        return End("alarm", alarm.why) if alarm.action == "stop" else None
+
+    def _roll_back(self, alarm: Raised) -> End:
+        """Rename the checkpoints after an alarm's step; if no checkpoint is left to return to, end the run.
+
+        A rollback resumes from an earlier checkpoint with a lower learning rate. run.json records that this
+        start ended in a rollback, and the run is opened again. A run killed at any point resumes to the same
+        state.
+        """
+        again = ends_by(self._folder.starts, "rollback") >= MOST_ROLLBACKS
+        kept = checkpoints(self._folder.checkpoints)
+        before = [path for path in kept if step_of(path) <= alarm.since]
+        if again or not before:
+            self._run.save_finished()
+            reason = "it was rolled back before" if again else "no checkpoint is from before it"
+            return End("alarm", f"{alarm.why}; {reason}")
+        for path in kept[len(before) :]:
+            path.rename(free_name(path.with_name(f"{path.name}.rolled_back")))
+        back = step_of(before[-1])
+        self._run.tracker.say(f"rolled back to step {back}; learner.lr is {LOWER:g} of what it was")
+        return End("rollback", alarm.why, back_to=back)
+
+    def _new(self, step: int) -> list[Reading]:
+        """Return the readings with a new alarm: of the metrics, and every few steps of the stored debates."""
         train, parts = self._config.train, [read_metrics(self._folder.metrics)[0]]
         if (step + 1) % DEBATES_EVERY == 0:
             from debate_rl.alarms.stored import read_stored
 
             parts.append(read_stored(self._folder.path).curves)
-        debates = train.chunk
-        found = alarms(readings(joined(parts, debates * self._config.debate.num_agents)))
-        new = [reading for reading in found if reading.detector.name not in self.known]
-        return [self._raised(step, reading, worst, decode) for reading in new]
+        found = alarms(readings(joined(parts, train.chunk * self._config.debate.num_agents)))
+        return [reading for reading in found if reading.detector.name not in self.known]
 
-    def _raised(
-        self, step: int, reading: Reading, worst: WorstTokens, decode: Callable[[list[int]], str]
-    ) -> Raised:
+    def _raised(self, step: int, reading: Reading) -> Raised:
+        """Write an alarm to alarms.jsonl and print it."""
         alarm, detector = reading.alarm, reading.detector
         assert alarm is not None
         fix = open_advice(flat(plain_config(self._config)), detector.fix)
@@ -99,18 +120,21 @@ class Guards:
             "action": action,
         }
         against = FAR_FROM.get(detector.name)
+        worst, decode = self._run.learner.worst, self._run.tokenizer.decode
         tokens = list(token_rows(step, worst, against, decode)) if against else []
         if tokens:
             line["tokens"] = tokens
         with LineFile(self._folder.alarms) as file:
             file.write(json.dumps(line, allow_nan=False).encode("ascii"))
         self.known.add(detector.name)
-        said = (
+        say = self._run.tracker.say
+        say(
             f"alarm at step {alarm.step}: {detector.name} {short(alarm.value)}, threshold "
             f"{short(alarm.threshold)}: {alarm.why}. Proposed: {fix}. train.on_alarm: {action}"
         )
-        why = f"{detector.name} at step {alarm.step}: {alarm.why}"
-        return Raised(alarm.step, why, action, [said, *map(_token_line, tokens[:SAID])])
+        for row in tokens[:TOKENS_PRINTED]:
+            say(_token_line(row))
+        return Raised(alarm.step, f"{detector.name} at step {alarm.step}: {alarm.why}", action)
 
 
 def token_rows(
@@ -137,49 +161,3 @@ def _token_line(row: dict[str, Any]) -> str:
         f"  token {row['token']!r} after {row['before']!r}: log-probability {own}, {whose} {other} "
         f"(debate {row['debate']}, turn {row['turn']})"
     )
-
-
-def act_on(run: Run, raised: Sequence[Raised]) -> End | None:
-    """Print new alarms and take the most severe of their actions; return the run's end, if it causes one."""
-    for one in raised:
-        for line in one.lines:
-            run.tracker.say(line)
-    if not raised:
-        return None
-    alarm = max(raised, key=lambda one: one.weight)
-    if alarm.action == "rollback":
-        return _rolled_back(run, alarm.since, alarm.why)
-    if alarm.action != "warn":
-        run.save_finished()
-    return End("alarm", alarm.why) if alarm.action == "stop" else None
-
-
-def _rolled_back(run: Run, since: int, why: str) -> End:
-    """Rename the checkpoints after an alarm's step; if no checkpoint is left to return to, end the run.
-
-    A rollback resumes from an earlier checkpoint with a lower learning rate. run.json records that this
-    start ended in a rollback, and the run is opened again. A run killed at any point resumes to the same
-    state.
-    """
-    again = ends_by(run.folder.starts, "rollback") >= MOST_ROLLBACKS
-    back = None if again else put_away_checkpoints(run.folder.checkpoints, since)
-    if back is None:
-        run.save_finished()
-        reason = "it was rolled back before" if again else "no checkpoint is from before it"
-        return End("alarm", f"{why}; {reason}")
-    run.tracker.say(f"rolled back to step {back}; learner.lr is {LOWER:g} of what it was")
-    return End("rollback", why, back_to=back)
-
-
-def put_away_checkpoints(folder: Path, since: int) -> int | None:
-    """Rename the checkpoints written after step ``since``; return the step of the newest one left.
-
-    If every checkpoint is later than ``since``, rename nothing and return None.
-    """
-    kept: Sequence[Path] = checkpoints(folder)
-    before = [path for path in kept if step_of(path) <= since]
-    if not before:
-        return None
-    for path in kept[len(before) :]:
-        path.rename(free_name(path.with_name(f"{path.name}.rolled_back")))
-    return step_of(before[-1])

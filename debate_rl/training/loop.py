@@ -22,7 +22,7 @@ from debate_rl.preflight.start import best_by, is_better
 from debate_rl.rollouts.records import of_groups, step_records
 from debate_rl.rollouts.worker import Clock, Rollout, adaptive_metrics, groups_with_signal
 from debate_rl.runs.folder import wall_seconds
-from debate_rl.training.guards import Guards, act_on
+from debate_rl.training.guards import Guards
 from debate_rl.training.run import End, Run, open_training
 from debate_rl.training.stops import StallWatch
 from envs.answers.keys import key_of
@@ -90,7 +90,7 @@ def _end_of_steps(run: Run, task: Task) -> End:
         from debate_rl.judge_attack.pairs import read_judgments
 
         read_judgments(run.folder.path, 0)  # a damaged file is named before a step is lost
-    steps, guards = run.config.train.steps, Guards(run.config, run.folder)
+    steps, guards = run.config.train.steps, Guards(run)
     opened = wall_seconds(run.folder.starts) + time.monotonic() - run.began - run.clock()
     evaluate_first(run, task)
     end = reached_limit(run, opened + run.clock())
@@ -104,8 +104,7 @@ def _end_of_steps(run: Run, task: Task) -> End:
                 check_first_mismatch(run, metrics)
                 finish_step(run, step, metrics, task)
                 _refuse_stuck(run)
-                raised = guards.look(step, run.learner.worst, run.tokenizer.decode)
-                end = act_on(run, raised) or reached_limit(run, opened + run.clock())
+                end = guards.act(step) or reached_limit(run, opened + run.clock())
     if end is None or (run.step == steps and end.reason == "hours"):
         return End("steps", f"{counted(steps, 'step')} done, as many as train.steps")
     if end.reason != "rollback":

@@ -33,11 +33,11 @@ JITTER = 1e-6
 def start_weights(
     config: Config, folder: RunFolder, model: Any, tokenizer: Any, data: Problems, policy: Policy
 ) -> None:
-    """Warm-start a new run and keep the result, the reference of the KL; an old run reads it again.
+    """Load or compute the weights that a run starts from, and save them: they are the reference of the KL.
 
-    ``train.jitter`` perturbs the weights before they are kept. The folder becomes a run once what is taken
-    over from another is known to fit. ValueError for one that has learnt and has lost what it took over: the
-    other run may have learnt further.
+    A resumed run loads the saved weights. ``train.jitter`` perturbs them before they are saved. The folder
+    is recorded as a run once the weights of another run have loaded. ValueError if a run with checkpoints has
+    lost its start weights, because ``warm_start.from_run`` may have learnt further since.
     """
     settings, home = config.warm_start, folder.path / WARM_START
     wanted = settings.steps > 0 or settings.from_run is not None

@@ -42,10 +42,9 @@ WAITING = "the step that is being learnt from is finished and saved first; a sec
 
 
 class Stopped(KeyboardInterrupt):
-    """A run that a signal stopped.
+    """Raised in a run that a signal stops.
 
-    ``at_once``: by a second signal, wherever it was, so that nothing may be saved of what it held.
-    ``kept`` says what a resumed run begins from.
+    ``at_once``: by a second signal, so nothing may be saved. ``kept`` says from where the run resumes.
     """
 
     def __init__(self, signum: int, *, at_once: bool = False) -> None:
@@ -55,7 +54,7 @@ class Stopped(KeyboardInterrupt):
 
     @property
     def exit_code(self) -> int:
-        """128 and the signal's number, as shells have it: 130 for SIGINT, 143 for SIGTERM."""
+        """128 plus the signal's number, as in shells: 130 for SIGINT, 143 for SIGTERM."""
         return 128 + self.signum
 
     def __str__(self) -> str:
@@ -64,15 +63,15 @@ class Stopped(KeyboardInterrupt):
 
 
 class RankError(ValueError):
-    """Ranks that cannot go on; the message says why, and what is saved."""
+    """Ranks that cannot continue; the message says why, and what is saved."""
 
 
 class Stops:
-    """Raises Stopped at the first signal: at once, or within ``deferred`` when that block ends.
+    """Raises Stopped at the first signal: at once, or at the end of a ``deferred`` block.
 
-    The second signal raises wherever it comes. Python runs this between two of its instructions in the main
-    thread, so a signal waits for the kernel or the system call under way. Within asyncio's own code the first
-    one waits for the loop's next turn (``raise_from_signal``).
+    The second signal always raises at once. Python handles signals between two bytecode instructions of the
+    main thread, so a signal waits for a running kernel or system call. Within asyncio's own code the first
+    signal waits for the loop's next turn (``raise_from_signal``).
     """
 
     def __init__(self) -> None:
@@ -92,14 +91,14 @@ class Stops:
 
     @contextmanager
     def deferred(self) -> Iterator[None]:
-        """Let a signal wait until the end of this block."""
+        """Defer signals to the end of this block."""
         with self._deferring(True):
             yield
         self._raise_unless_deferred()
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
-        """Within ``deferred``: a block that may be left in the middle."""
+        """Within ``deferred``: a block that a signal may interrupt."""
         with self._deferring(False):
             self._raise_unless_deferred()
             yield
@@ -119,10 +118,10 @@ class Stops:
 
 
 def raise_from_signal(frame: FrameType | None, stop: Callable[[], object]) -> None:
-    """Call ``stop``, which raises, for a signal that came in this frame; in asyncio's own code, a turn later.
+    """Call ``stop``, which raises, after a signal in this frame; in asyncio's own code, one turn later.
 
-    An exception out of that code takes with it the task whose turn it was, and whoever closes the loop waits
-    for that task for ever.
+    An exception raised in asyncio's own code loses the current task, and closing the loop then waits for
+    that task forever.
     """
     try:
         loop = asyncio.get_running_loop()
@@ -136,7 +135,7 @@ def raise_from_signal(frame: FrameType | None, stop: Callable[[], object]) -> No
 
 @contextmanager
 def catch_stops() -> Iterator[Stops]:
-    """Take SIGINT and SIGTERM over for a while; outside the main thread, where none arrive, do nothing."""
+    """Handle SIGINT and SIGTERM within this block; do nothing outside the main thread."""
     stops = Stops()
     if threading.current_thread() is not threading.main_thread():
         yield stops
@@ -153,10 +152,7 @@ def catch_stops() -> Iterator[Stops]:
 
 
 class StallWatch:
-    """``begin`` notes that a step began and ``lap`` that a phase ended; a silence of ``stalled_s`` is said.
-
-    Again after twice the time, and so on.
-    """
+    """Prints a line if no phase ends (``begin``, ``lap``) for ``stalled_s`` seconds, then twice that, etc."""
 
     def __init__(
         self, say: Callable[[str], None], *, stalled_s: float = STALLED_S, look_s: float = LOOK_S
@@ -209,7 +205,7 @@ class StallWatch:
 
 
 def innermost(frame: FrameType | None) -> str:
-    """Return where a thread is in our packages, as file:line and function; "" outside of them."""
+    """Return file:line and function of the innermost frame in our packages, or ""."""
     while frame is not None:
         if frame.f_code.co_filename.startswith(OURS):
             name = Path(frame.f_code.co_filename).relative_to(HOME)

@@ -13,7 +13,7 @@ from debate import Problem, Turn
 from debate.types import TurnId
 from debate_rl.metrics.intervals import Estimate, ratio
 from debate_rl.strategies.equal_cost import Comparison, Grader, Measured
-from debate_rl.strategies.work import Tally
+from debate_rl.strategies.voting import Tally
 from rewards import Truth
 from rewards.truth import FLIPS, flips
 

@@ -23,11 +23,10 @@ from vllm.distributed.weight_transfer.ipc_engine import IPCWeightTransferUpdateI
 from debate import Message, SampleRequest
 from debate.types import TurnId
 from debate_rl.config.models import ModelConfig, TinyConfig
-from debate_rl.inference import vllm_transfer
+from debate_rl.inference import vllm_weights
 from debate_rl.inference.engine_pool import EngineError, EnginePool
 from debate_rl.inference.engine_report import digest
-from debate_rl.inference.vllm_transfer import LearntWeights, Transfer, sender_settings
-from debate_rl.inference.vllm_weights import weights_as_computed
+from debate_rl.inference.vllm_weights import LearntWeights, Transfer, sender_settings, weights_as_computed
 from debate_rl.models import load_model
 
 TINY = TinyConfig(hidden_size=64, heads=2, intermediate_size=48, init_std=0.3, context_tokens=512)
@@ -136,7 +135,7 @@ def main():
         log=folder / "engines.log",
         transfer=Transfer("tensors", "float32"),
     )
-    with patch.object(vllm_transfer, "sender_settings", lambda *_: vllm_tensors.Settings(rank=0)):
+    with patch.object(vllm_weights, "sender_settings", lambda *_: vllm_tensors.Settings(rank=0)):
         try:
             noise(model)
             asyncio.run(pool.update(model, 1))

@@ -19,8 +19,15 @@ from debate_rl.evaluation.asking import judge_of
 from debate_rl.strategies.debate import debate_majority, debate_winner, self_correction
 from debate_rl.strategies.selection import best_of_n, genselect, swiss
 from debate_rl.strategies.solving import STRATEGIES, check_plan, solve_all
-from debate_rl.strategies.voting import greedy, logprob_vote, majority, mean_probability, sampled_logprobs
-from debate_rl.strategies.work import Judge, Share, Solution, SolvePlan
+from debate_rl.strategies.voting import (
+    Share,
+    greedy,
+    logprob_vote,
+    majority,
+    mean_probability,
+    sampled_logprobs,
+)
+from debate_rl.strategies.work import Judge, Solution, SolvePlan
 from envs import load_environment
 
 NUMBERS = load_environment("gsm8k")
