@@ -43,9 +43,9 @@ from learner.types import Transition, group_indices, transitions_of
 from rewards import Credit, RewardConfig, Rewards, Truth, score_debates
 from rewards.finite import finite
 from rewards.labels import is_labelled
-from rewards.likelihood import Likelihoods, with_likelihood
+from rewards.score import with_likelihood
 from rewards.truth import right_share
-from rewards.types import Verdicts
+from rewards.types import Likelihoods, Verdicts
 from transcripts import Timing
 
 
