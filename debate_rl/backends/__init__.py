@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from debate.ramps import values_of
 from debate_rl.config import Config
+from debate_rl.inference.remote import RemoteError
 
 NAMED = {
     "model.name_or_path": "name the server's model",
     "debate.personas": "every temperature must be 1",
     "debate.temperature": "it must be 1, at which the server learns",
 }
+
+
+class ServiceError(RemoteError):
+    """A service that does not answer, or refuses. It holds the weights, so nothing new can be saved."""
 
 
 def refuse_unfit(config: Config) -> None:

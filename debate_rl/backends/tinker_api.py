@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
+import os
+import tarfile
 from bisect import bisect_left
 from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,21 +14,29 @@ from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from secrets import token_hex
+from tempfile import TemporaryDirectory
 from typing import Any, Literal, TypeAlias
+from urllib.error import URLError
+from urllib.parse import urlsplit
+from urllib.request import urlopen
 
 import numpy as np
 from numpy.typing import NDArray
+from peft import LoraConfig, PeftModel
+from safetensors import SafetensorError
+from safetensors.numpy import load_file
 from torch import Tensor
 from transformers import AutoTokenizer
 
 from debate.concurrency import run_async
 from debate.files import read_json
 from debate.types import Completion, SampleRequest, TurnId
+from debate_rl.backends import ServiceError
 from debate_rl.config import Config
-from debate_rl.inference.remote import RemoteError
 from debate_rl.inference.server import ServerKey, key_for
 from debate_rl.inference.speech import speech_of
 from debate_rl.inference.vllm_requests import Part, RequestingPolicy
+from debate_rl.models import load_model
 from learner.types import Row
 from learner.update.optimizer import adam_eps
 
@@ -46,6 +57,8 @@ tinker, types = _Lazy("tinker"), _Lazy("tinker.types")
 Reduction: TypeAlias = Literal["sum", "row_mean"]
 """How a server adds up the losses of tokens. "sum": over all tokens, as the API says. "row_mean": the mean
 over a row, then over rows, as SkyRL's JAX backend does."""
+ADAPTER = ("adapter_config.json", "adapter_model.safetensors")
+"""The files of an adapter as a server packs them."""
 STATE = "tinker.json"
 """The file of a checkpoint that names the weights and the optimizer's state at the server."""
 TINKER = ServerKey("TINKER_API_KEY", "TINKER_BASE_URL", "https://tinker.thinkingmachines.dev")
@@ -105,7 +118,7 @@ class TinkerPolicy(RequestingPolicy):
         one = answer.sequences[0]
         tokens, logprobs, ended = tuple(one.tokens), tuple(one.logprobs or ()), one.stop_reason
         if len(logprobs) != len(tokens):
-            raise RemoteError(
+            raise ServiceError(
                 f"the Tinker server gave {len(logprobs)} log-probabilities of {len(tokens)} tokens"
             )
         if (length := self._length(tokens, sampling["stop"])) is not None:
@@ -202,7 +215,7 @@ class TinkerService:
     def save_pretrained(self, folder: Path, **_: object) -> None:
         """Keep weights and optimizer at the server, and write their address into a folder."""
         with _errors_named("a request to save"):
-            saved = self._wait(self._client.save_state(f"debate-rl-{token_hex(6)}"))
+            saved = self._wait(self._client.save_state(_new_name()))
         Path(folder).mkdir(parents=True, exist_ok=True)
         (Path(folder) / STATE).write_text(json.dumps({"state": saved.path}), encoding="ascii")
 
@@ -220,6 +233,16 @@ class TinkerService:
             self._client = self._answer(made)
         except (tinker.TinkerError, TimeoutError, ConnectionError) as error:
             raise ValueError(f"the server has no {state} any more: {_first_line(error)}") from error
+
+    def download(self, folder: Path, out: Path) -> None:
+        """Write the adapter that ``save_pretrained`` kept at the server into a folder, as peft loads it."""
+        self.load_pretrained(folder)
+        with _errors_named("a request for the adapter"):
+            saved = self._wait(self._client.save_weights_for_sampler(_new_name()))
+            run, _, name = saved.path.removeprefix("tinker://").partition("/")
+            url = self._wait(self._service.create_rest_client().get_checkpoint_archive_url(run, name)).url
+            _unpack(url, out)
+        write_adapter_config(out)
 
     def _probe(self, ids: Sequence[int]) -> Reduction:
         """Learn from a row alone, then from the same row twice in a batch, with a client of its own.
@@ -247,6 +270,52 @@ class TinkerService:
 
     def _answer(self, asked: Coroutine[Any, Any, Any]) -> Any:
         return run_async(asyncio.wait_for(asked, PATIENCE_S))
+
+
+def _new_name() -> str:
+    return f"debate-rl-{token_hex(6)}"
+
+
+def _unpack(url: str, out: Path) -> None:
+    """Write the files of an adapter from an archive at a URL; everything else in it is left out."""
+    if urlsplit(url).scheme not in ("http", "https"):
+        raise ValueError(f"the server gave no address of an archive, but {url[:100]!r}")
+    with urlopen(url, timeout=PATIENCE_S) as answer, tarfile.open(fileobj=answer, mode="r|*") as archive:
+        for member in archive:
+            name = Path(member.name).name
+            if name in ADAPTER and (file := archive.extractfile(member)) is not None:
+                (out / name).write_bytes(file.read())
+
+
+def write_adapter_config(folder: Path) -> None:
+    """Write the configuration of an adapter anew, from its tensors and its alpha.
+
+    Servers leave out the modules, which peft would replace with defaults of the model. And a configuration
+    that is made elsewhere can name code to be imported.
+    """
+    config, weights = (folder / name for name in ADAPTER)
+    try:
+        alpha = float(read_json(config)["lora_alpha"])
+        shapes = {name: tensor.shape for name, tensor in load_file(weights).items() if ".lora_A." in name}
+        [rank] = {shape[0] for shape in shapes.values()}
+    except (OSError, ValueError, LookupError, TypeError, SafetensorError) as error:
+        raise ValueError(f"the server gave no adapter that peft can load: {error}") from error
+    modules = sorted({name.split(".lora_A.")[0].rpartition(".")[2] for name in shapes})
+    made: Any = LoraConfig(r=rank, target_modules=modules, task_type="CAUSAL_LM")
+    made.lora_alpha = alpha
+    made.save_pretrained(str(folder))
+
+
+def load_downloaded(config: Config, checkpoint: Path) -> tuple[Any, Any]:
+    """Return the base with the adapter of a checkpoint, from the server, and the tokenizer."""
+    if not config.model.lora_rank:
+        raise ValueError("model.lora_rank=0: full weights stay at the server")
+    service, tokenizer, _ = open_service(config)
+    whole = config.model.model_copy(update={"lora_rank": 0, "quantization": "none"})
+    base, _ = load_model(whole, seed=config.seed)
+    with TemporaryDirectory() as folder:
+        service.download(checkpoint / "model", Path(folder))
+        return PeftModel.from_pretrained(base, folder).eval(), tokenizer
 
 
 def _reduction_of(ratio: float) -> Reduction:
@@ -288,11 +357,11 @@ def _with_first(logprobs: Sequence[float]) -> NDArray[np.float32]:
 
 @contextmanager
 def _errors_named(what: str) -> Iterator[None]:
-    """Raise RemoteError for a service that does not answer, or refuses."""
+    """Raise ServiceError for a service that does not answer, or refuses."""
     try:
         yield
-    except (tinker.TinkerError, TimeoutError, ConnectionError) as error:
-        raise RemoteError(f"the Tinker server did not answer {what}: {_first_line(error)}") from error
+    except (tinker.TinkerError, TimeoutError, ConnectionError, URLError, tarfile.TarError) as error:
+        raise ServiceError(f"the Tinker server did not answer {what}: {_first_line(error)}") from error
 
 
 def _first_line(error: BaseException) -> str:
@@ -302,6 +371,8 @@ def _first_line(error: BaseException) -> str:
 def open_service(config: Config, **speech: Any) -> tuple[TinkerService, Any, TinkerPolicy]:
     """Return the weights that learn at the server, their tokenizer, and the policy that samples there."""
     name = str(config.model.name_or_path)
+    os.environ.setdefault("TINKER_TELEMETRY", "0")  # it sends tracebacks to the service
+    logging.getLogger("tinker").setLevel(logging.ERROR)  # a warning each ten seconds without an answer
     with _errors_named("a first request"):
         client = tinker.ServiceClient(**_address(config.engine.base_url))
         served = [one.model_name for one in client.get_server_capabilities().supported_models]

@@ -56,8 +56,7 @@ def export_run(
     """
     _refuse_other(out, run)
     path = newest_weights(run)
-    whole = config.model.model_copy(update={"quantization": "none"})  # the adapter fits the base as it was
-    model, tokenizer = load_kept(config.model_copy(update={"model": whole}), path)
+    model, tokenizer = _loaded(config, path)
     kind = ("merged" if merge or judge else "adapter") if config.model.lora_rank else "full"
     with _appearing(out) as fresh:
         _write_weights(model, fresh, config, kind, out, dtype)
@@ -80,6 +79,16 @@ def export_run(
         }
         write_text(fresh / MARK, json.dumps(facts, indent=2))
     return Exported(out, kind, path)
+
+
+def _loaded(config: Config, path: Path) -> tuple[Any, Any]:
+    """Return the model with a checkpoint's weights, in this process, and its tokenizer."""
+    if config.engine.kind == "tinker":
+        from debate_rl.backends.tinker_api import load_downloaded
+
+        return load_downloaded(config, path)
+    whole = config.model.model_copy(update={"quantization": "none"})  # the adapter fits the base as it was
+    return load_kept(config.model_copy(update={"model": whole}), path)
 
 
 def _generation_settings(config: Config, model: Any, tokenizer: Any) -> Any:

@@ -17,6 +17,7 @@ from debate.policy import freeze, speaker_at
 from debate.prompting.prompt import check_fits
 from debate.seeds import derive_seed
 from debate.types import Policy
+from debate_rl.backends import ServiceError
 from debate_rl.config import Config
 from debate_rl.engines import end_engines, local_settings, make_policy, open_summarizer
 from debate_rl.evaluation.grading import Verifying, opened_verifying
@@ -212,7 +213,7 @@ class Run:
     def saved_words(self) -> str:
         """Return what a resumed run begins from."""
         if self.saved == 0:
-            return "no step was finished; the same command begins with the first"
+            return "no step is saved; the same command begins with the first"
         done = f"{self.saved} of {self.config.train.steps} steps"
         return f"{done} are saved in {self.folder.checkpoints}; the same command resumes from there"
 
@@ -246,8 +247,10 @@ class Run:
         except Exception as error:
             self.ema, self.sampler.memory = means, memory
             between = self.learner.steps == self.step and not self.learner.halfway
-            if self.step and between and not isinstance(error, RankError):
+            if self.step and between and not isinstance(error, RankError | ServiceError):
                 self.save_finished()
+            if isinstance(error, ServiceError):
+                raise ServiceError(f"step {self.step}: {error}; {self.saved_words()}") from error
             if isinstance(error, torch.OutOfMemoryError):
                 raise ValueError(
                     f"step {self.step}: {str(error).partition('. ')[0]}; lower learner.micro_batch_tokens, "

@@ -204,7 +204,7 @@ def test_a_step_that_cannot_be_learnt_ends_the_run_with_its_finished_steps_saved
 
     config = config_of(tmp_path / "run", **merged(FOUR_STEPS, {"train": {"save_every": 0, "keep_best": ""}}))
     monkeypatch.setattr(Learner, "_update", update)
-    found = "2 of 4 steps are saved" if updates == 0 else "no step was finished"
+    found = "2 of 4 steps are saved" if updates == 0 else "no step is saved"
     with pytest.raises(ValueError, match=rf"^step 2: CUDA out of memory; lower learner.*; {found}"):
         train(config)
     monkeypatch.undo()
