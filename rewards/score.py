@@ -11,21 +11,20 @@ from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence, Set
 from types import MappingProxyType
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from debate.ramps import number
 from debate.types import Debate, TurnId, Vote
 from rewards.config import RewardConfig
 from rewards.criticism import criticised, persuasions
-from rewards.form import formed_turns
 from rewards.judging import judge_rewards, values_of_votes, with_consistency
 from rewards.labels import OF_TRUTH, Credit, credits_of
-from rewards.likelihood import Likelihoods, with_likelihood
 from rewards.peer import peer_scores
 from rewards.routing import by_grades, routed
 from rewards.shaping import AnswerKey, Shaping, same_spelling, shaping_of
-from rewards.truth import GRADES, score_of, truth_rewards, truth_turns, verdict_reward
-from rewards.types import Correct, PlainVote, Rewards, Verdicts, check_correct, stream_of
+from rewards.truth import GRADES, formed_turns, score_of, truth_rewards, truth_turns, verdict_reward
+from rewards.types import Correct, Likelihoods, PlainVote, Rewards, Stream, Verdicts, check_correct, stream_of
 from rewards.votes import DROPPED, BallotBox, ballot_box, ballot_box_of_votes, split_votes, valid_votes
 
 
@@ -104,6 +103,32 @@ def score_debates(
         for debate, one in zip(debates, scored(by_grades(config)), strict=True)
     ]
     return routed(rewards, told, groups), credits
+
+
+def likelihood_stream(likelihoods: Likelihoods) -> Stream:
+    """Return each solution's log-probability minus the baseline, (N, R).
+
+        R = mean over the gold answer's tokens of log p(token | reasoning, tokens before)  -  that of a baseline
+
+    The question is hidden, so the reasoning must contain everything needed to predict the answer [Markovian
+    training, arXiv 2404.18988]. The mean over tokens follows the source: a long answer is not less likely
+    because of its length. The values are measured where the model is loaded (``debate_rl.likelihood``) and
+    stored with the debate.
+
+    >>> likelihood_stream(Likelihoods(((-0.5, None),), -2.0))
+    ((1.5, None),)
+    """
+    baseline = likelihoods.baseline or 0.0
+    return tuple(
+        tuple(None if value is None else value - baseline for value in row) for row in likelihoods.logprobs
+    )
+
+
+def with_likelihood(rewards: Rewards, likelihoods: Likelihoods | None, config: RewardConfig) -> Rewards:
+    """Return the rewards with a likelihood stream, if the scheme has one and it was measured."""
+    if likelihoods is None or not config.reads_likelihood:
+        return replace(rewards, likelihood=UNSET)
+    return replace(rewards, likelihood=likelihood_stream(likelihoods))
 
 
 def _with_shaping(rewards: Rewards, parts: Mapping[TurnId, Shaping], box: BallotBox) -> Rewards:

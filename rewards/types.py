@@ -53,6 +53,17 @@ class Verdicts(Value, frozen=True):
         return None if score is None else score >= self.threshold
 
 
+class Likelihoods(Value, frozen=True):
+    """The gold answer's mean log-probability per token under a frozen model, in nats, without the question.
+
+    ``logprobs`` (N, R): after the reasoning of each solution; None if it did not fit the context.
+    ``baseline``: after the baseline of the problem; None without one.
+    """
+
+    logprobs: Stream
+    baseline: float | None = None
+
+
 STREAMS: Final = ("peer", "truth", "judge", "format")
 """The fields of ``Rewards`` that have a stream under every scheme."""
 OPTIONAL_STREAMS: Final = ("shaping", "likelihood", "persuasion")
@@ -72,7 +83,7 @@ class Rewards(Value, frozen=True):
 
     ``shaping`` (N, R): novelty, copying and length (rewards.shaping), only if the scheme rewards them.
 
-    ``likelihood`` (N, R): how well the reasoning alone predicts the gold answer (rewards.likelihood), only if
+    ``likelihood`` (N, R): how well the reasoning alone predicts the gold answer (rewards.score), only if
     the scheme rewards it.
 
     ``persuasion`` (N, R): the rewards of criticism (rewards.criticism), only in a critique.
