@@ -238,7 +238,7 @@ class Measured:
         return gap(self.oracle, self.right)
 
     def compared(self, budget: Budget) -> tuple[float, Estimate, Estimate]:
-        """Return the number of solutions of equal cost, the accuracy of their majority, and the lead over it."""
+        """Return how many solutions cost the same, the accuracy of their majority, and the lead over it."""
         samples, right = self.equal[budget]
         return samples, clustered_mean([*right.values()], [*right]), gap(self.right, right)
 
@@ -249,12 +249,15 @@ class Measured:
             samples, worth, less = self.compared(budget)
             figures = {"self_consistency": plain_estimate(worth), "difference": plain_estimate(less)}
             equal[budget] = {"samples": samples, **figures}
-        means = ("read", "comparisons", "unread", "settled", "missing")
         return {
             "strategy": self.name,
             "accuracy": plain_estimate(self.accuracy),
             "generated": self.cost["generated"],
-            **{name: getattr(self, name) for name in means},
+            "read": self.read,
+            "comparisons": self.comparisons,
+            "unread": self.unread,
+            "settled": self.settled,
+            "missing": self.missing,
             "oracle_gap": plain_estimate(self.oracle_gap),
             "equal": equal,
         }
