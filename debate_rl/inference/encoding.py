@@ -1,10 +1,10 @@
 """Messages to prompt token ids, such that no message can write a control token.
 
-The chat template is rendered once for each sequence of roles, around unique placeholders. Control tokens
-that the template writes are replaced by private stand-ins known only to a copy of the tokenizer, the
-contents are put in, and the whole text is encoded in one call in which the real control tokens are plain
-text. So ordinary contents get exactly the ids of ``tokenizer.apply_chat_template(..., tokenize=True)``,
-spaces and merges at the borders included, and ``<|im_end|>`` inside a peer's text is just characters.
+The chat template is rendered once for each sequence of roles, with unique placeholders. Its control tokens
+are replaced by private stand-ins that only a copy of the tokenizer knows. Then the contents are filled in,
+and the text is encoded in one call that treats real control tokens as plain text. So ordinary contents get
+exactly the ids of ``tokenizer.apply_chat_template(..., tokenize=True)``, and ``<|im_end|>`` inside a peer's
+text is just characters.
 """
 
 # pyright: standard, reportMissingTypeStubs=false
@@ -32,12 +32,12 @@ _TAG = re.compile(r"<[^\s<>]+>|\[[^\s\[\]]+\]")
 
 
 class EncodingError(ValueError):
-    """A tokenizer or chat template that cannot carry these messages."""
+    """A tokenizer or chat template cannot encode these messages."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A piece of the template: text, or the place of one message's content if ``message`` >= 0."""
+    """A piece of the template: text, or the placeholder of message ``message`` if that is >= 0."""
 
     text: str = ""
     message: int = -1
@@ -72,17 +72,14 @@ class PromptEncoder:
         self._rendered: dict[tuple[str, ...], tuple[_Part, ...]] = {}
 
     def encode(self, messages: Sequence[Message]) -> tuple[int, ...]:
-        """Return the prompt's ids (P,), ending where the assistant begins to speak."""
+        """Return the ids of the prompt (P,), which ends where the reply begins."""
         if not self.chat:
             return (*self._bos, *self._text.encode([(self._raw_prompt(tuple(messages)), False)]))
         parts = self._parts(tuple(message.role for message in messages))
         return tuple(self._text.encode(_filled(parts, messages)))
 
     def continuation(self, messages: Sequence[Message]) -> tuple[int, ...]:
-        """Return the ids (C,) between a reply's last text and where the assistant speaks next.
-
-        They hold what the template, or the raw prompt, writes after a reply, and then the messages.
-        """
+        """Return the ids (C,) between the text of a reply and the next reply: its end, and the messages."""
         said = (Message("user", ""), Message("assistant", self._mark), *messages)
         if not self.chat:
             text = self._raw_prompt(said).partition(self._mark)[2]
@@ -92,19 +89,19 @@ class PromptEncoder:
         return tuple(self._text.encode(_filled(parts[reply + 1 :], said)))
 
     def opens_thinking(self, messages: Sequence[Message]) -> bool:
-        """Return whether the prompt itself ends with ``<think>``, so that the reply begins inside it."""
+        """Return whether the prompt itself ends with ``<think>``."""
         if not self.chat:
             return self._raw_prompt((Message("user", "x"),)).rstrip().endswith("<think>")
         last = self._parts(tuple(message.role for message in messages))[-1]
         return last.message < 0 and last.text.rstrip().endswith("<think>")
 
     def reply_ids(self, text: str, tags: Sequence[str]) -> tuple[int, ...]:
-        """Return the ids of a reply (T,), in which these tags alone may be control tokens."""
+        """Return the ids of a reply (T,). Only these tags may be control tokens."""
         pieces = re.split(f"({'|'.join(map(re.escape, tags))})", text)
         return tuple(self._text.encode((piece, at % 2 == 1) for at, piece in enumerate(pieces)))
 
     def template_ids(self, text: str) -> tuple[int, ...]:
-        """Return the ids of a text that is the program's own: it may hold control tokens."""
+        """Return the ids of a trusted text, which may contain control tokens."""
         return tuple(self._text.encode([(text, True)]))
 
     def _parts(self, roles: tuple[str, ...]) -> tuple[_Part, ...]:
@@ -114,7 +111,7 @@ class PromptEncoder:
 
 
 class PlainText:
-    """A copy of a fast tokenizer that writes control tokens only where the template does."""
+    """A copy of a fast tokenizer that encodes control tokens only in the template's own text."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
         from tokenizers import AddedToken, Tokenizer
@@ -144,7 +141,7 @@ class PlainText:
         self._find = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
 
     def encode(self, parts: Iterable[tuple[str, bool]]) -> list[int]:
-        """Return the ids (P,) of the joined parts; only parts marked True may hold control tokens."""
+        """Return the ids (P,) of the joined parts. Only parts marked True may contain control tokens."""
         parts = list(parts)
         ids = self._encoded(parts, broken=())
         bad = {self._forbidden[i] for i in ids if i in self._forbidden}
@@ -172,9 +169,9 @@ class PlainText:
 
 
 def control_tokens(tokenizer: PreTrainedTokenizerBase) -> dict[str, int]:
-    """Return text -> id of the tokens that only the template may write.
+    """Return the tokens that only the template may write, as text -> id.
 
-    All special tokens, and tags that the template itself writes (``<think>`` is not marked special in Qwen3).
+    These are all special tokens, and tags in the template (Qwen3 does not mark ``<think>`` as special).
     """
     template = str(tokenizer.chat_template or "")
     return {
@@ -187,7 +184,7 @@ def control_tokens(tokenizer: PreTrainedTokenizerBase) -> dict[str, int]:
 def _render(
     tokenizer: PreTrainedTokenizerBase, roles: tuple[str, ...], *, thinking: bool
 ) -> tuple[_Part, ...]:
-    """Return the template around the contents of these roles; EncodingError if it rejects the roles."""
+    """Return the template for these roles. EncodingError if it rejects the roles or loses a message."""
     from jinja2 import TemplateError
 
     key = secrets.token_hex(12)

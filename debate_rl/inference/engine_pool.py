@@ -1,7 +1,7 @@
-"""vLLM engines in their own processes, as one policy; an engine that ends or falls silent is restarted.
+"""vLLM engines in their own processes, as one policy. An engine that ends or hangs is restarted.
 
-All turns of a debate go to one engine, which has their common prompts in its prefix cache. A request is a
-pure function of its seed and the weights: what an engine was doing when it ended is asked again.
+All turns of a debate go to one engine, whose prefix cache has their common prompts. Requests that an engine
+did not finish are sent again: a reply depends only on its seed and the weights.
 """
 
 from __future__ import annotations
@@ -34,27 +34,27 @@ if TYPE_CHECKING:
     from debate_rl.inference.engine_report import EngineReport
 
 MOST_STARTS, WITHIN_S = 3, 600.0
-"""An engine that restarted this often within this many seconds is given up."""
+"""After this many restarts within this many seconds, the pool gives up."""
 SILENT_S = 300.0
-"""A busy engine that finishes no step for this long is restarted."""
+"""A busy engine that finishes no step in this time is restarted."""
 LOOK_S = 0.5
-"""Between two looks at the engines."""
+"""Time between two checks of the engines."""
 PING_S = 30.0
-"""For the reply of an engine's process; its reader is free even while the engine computes."""
+"""Time-out of a ping, which a process answers even while its engine computes."""
 AGAIN_S = 0.2
-"""Between two attempts to ask an engine that is being restarted."""
+"""Time between two requests to an engine that is being restarted."""
 DEBATES_KEPT = 65_536
-"""Debates whose engine is remembered."""
+"""Number of debates whose engine is remembered."""
 BROKEN = 70
-"""The exit code of an engine that cannot go on."""
+"""The exit code of an engine after an internal error."""
 
 
 class EngineError(RemoteError):
-    """Engines that cannot go on."""
+    """Engines that cannot continue."""
 
 
 class EngineClient(SpeakingPolicy):
-    """A policy over running engines, from any thread, event loop or process; their owner updates them."""
+    """A policy over running engines, for any thread, event loop or process. Their owner updates them."""
 
     def __init__(self, addresses: Sequence[Address], speech: Speech, *, version: int = 0) -> None:
         self.version = version
@@ -66,11 +66,11 @@ class EngineClient(SpeakingPolicy):
         self._lock = threading.Lock()
 
     async def sample(self, request: SampleRequest) -> Completion:
-        """Answer one request by the engine of its debate, again where that ended meanwhile."""
+        """Answer one request by the engine of its debate. If that engine ends, the request is sent again."""
         return await self._ask(self._home(request.debate), "sample", request)
 
     async def update(self, weights: object, version: int) -> None:
-        """Note the version: the engines' owner gives them their weights."""
+        """Set the version. The engines get their weights from their owner."""
         self.version = version
 
     def freeze(self) -> None:
@@ -85,7 +85,7 @@ class EngineClient(SpeakingPolicy):
             await asyncio.sleep(AGAIN_S)
 
     async def _prepare(self, index: int) -> None:
-        """Prepare an engine for requests. Raises Gone if the engine cannot be reached."""
+        """Prepare an engine for a request. Raises Gone if the engine cannot be reached."""
 
     def _refuse_dead(self) -> None:
         """Raise EngineError if ended engines will not be restarted."""
@@ -120,19 +120,17 @@ def engine_client(addresses: Sequence[Address], **speech: Any) -> EngineClient:
 
 
 class EnginePool(EngineClient):
-    """Engines, started and watched here, with the weights of a model in this process.
+    """Starts and watches engines, and gives them the weights of a model in this process.
 
-    ``settings`` are those of ``VLLMPolicy``, or of ``VLLMServer``, of each engine. ``environments``: of each,
-    what its process finds in its environment, for instance its GPU. ``write``: puts a model's weights into a
-    folder below ``folder``, or else below ``home``, the pool's own in memory, with its sockets; ``kept`` of
-    those before the newest stay, for servers that restart while requests are under way with an older one.
-    A busy engine that ends no step for ``SILENT_S`` is killed and restarted. What engines print goes to
-    ``log``. ``transfer``: how a model's weights are sent; None writes them, and an engine that is restarted
-    reads them again.
+    ``settings`` and ``environments``: for each engine, the settings of its ``VLLMPolicy`` or ``VLLMServer``,
+    and environment variables of its process, such as its GPU. ``write``: writes a model's weights into a
+    folder below ``folder``, by default below ``home``, the pool's folder in memory with its sockets. ``kept``
+    folders before the newest are not removed, because a server that restarts may still need them. Output of
+    the engines goes to ``log``. ``transfer``: how a model's weights are sent; None means by ``write``, and a
+    restarted engine reads the folder again.
 
-    Weights that are sent are those of the model at that moment, so nobody may ask this pool while the model
-    changes: an engine that was restarted is given them when next this pool is asked. Clients may ask at
-    any time, and wait.
+    With a ``transfer``, a restarted engine gets the model's current weights at the next request to this
+    pool. So do not use the pool while the model changes. Clients may send requests at any time, and wait.
     """
 
     def __init__(
@@ -180,7 +178,7 @@ class EnginePool(EngineClient):
         self._watcher.start()
 
     async def update(self, weights: object, version: int) -> None:
-        """Give all engines the weights of a model, or those in a folder; none keeps the ones before."""
+        """Give all engines the weights of a model or in a folder."""
         if isinstance(weights, str | Path):
             await self._update_from(Path(weights), version)
         elif self._transfer is None:
@@ -206,9 +204,9 @@ class EnginePool(EngineClient):
             await asyncio.to_thread(self._send, index)
 
     def _send(self, index: int) -> None:
-        """Send the model's weights to an engine that lacks them; EngineError if they do not arrive.
+        """Send the model's weights to an engine that lacks them. EngineError if that fails.
 
-        Raises Gone if the engine has ended; the weights are sent again after the engine's restart.
+        Raises Gone if the engine has ended; the weights are sent again after its restart.
         """
         with self._sending:
             if index not in self._lacking or self._transfer is None:
@@ -228,14 +226,14 @@ class EnginePool(EngineClient):
             self._lacking.discard(index)
 
     async def check(self, requests: Sequence[SampleRequest]) -> tuple[EngineReport, ...]:
-        """Have every engine answer requests, and report what it computed them with."""
+        """Return a report of every engine on these requests."""
         reports: list[tuple[EngineReport, ...]] = await asyncio.gather(
             *(self._ask(index, "check", tuple(requests)) for index in self._engines)
         )
         return tuple(chain.from_iterable(reports))
 
     def states(self) -> list[EngineState]:
-        """Return what each engine has done; EngineError if one has been given up."""
+        """Return the state of each engine that answers. EngineError if the pool has given up."""
         self._refuse_dead()
         for index in tuple(self._lacking):
             with suppress(Gone):
@@ -294,7 +292,7 @@ class EnginePool(EngineClient):
                     self._heard[index] = 0, time.monotonic()
 
     def _silence(self, index: int) -> str:
-        """Return a message if a busy engine has finished no step for too long, else ""."""
+        """Return a message if a busy engine has finished no step for ``SILENT_S``, else ""."""
         steps, heard = self._heard[index]
         state = self._state(index)
         if state is not None and (not state.busy or state.steps != steps):
@@ -306,7 +304,7 @@ class EnginePool(EngineClient):
         return f"process {self._processes[index].pid} ended no step for {silent:.0f} s (see {self.log})"
 
     def _state(self, index: int) -> EngineState | None:
-        """Return the state that an engine reports, or None if it does not answer."""
+        """Return the state of an engine, or None if it does not answer."""
         with suppress(RemoteError, NoReply):
             state: EngineState = self._remote(index).call(PING).result(timeout=min(PING_S, SILENT_S))
             return state
@@ -332,10 +330,10 @@ class EnginePool(EngineClient):
 
 
 class Engine:
-    """A ``VLLMPolicy`` of these settings, with the weights in a folder, if any, as ``version``.
+    """The policy in an engine's process: ``VLLMServer`` for settings with ``base_url``, else ``VLLMPolicy``.
 
-    With ``base_url`` among the settings it is a ``VLLMServer``. ``lacking``: no request is answered before
-    weights have come from the owner's model.
+    ``weights``: a folder of weights of this ``version``. ``lacking``: whether requests wait for weights from
+    the owner's model.
     """
 
     def __init__(
@@ -350,7 +348,7 @@ class Engine:
             self._ready.set()
 
     async def sample(self, request: SampleRequest) -> Completion:
-        """Answer a request. What is no fault of the request ends the process: another one takes its place."""
+        """Answer a request. Errors not caused by the request end the process, which is then restarted."""
         await self._ready.wait()
         try:
             return await self._policy.sample(request)
@@ -361,23 +359,23 @@ class Engine:
             os._exit(BROKEN)
 
     async def update(self, weights: str, version: int) -> None:
-        """Take the weights in a folder."""
+        """Load the weights in a folder."""
         await self._policy.update(Path(weights), version)
         self._ready.set()
 
     async def receive(self, call: str, arguments: dict[str, Any], version: int | None) -> None:
-        """Answer a call of the sender of whole weights; the last has their version."""
+        """Execute a call of the sender of whole weights. The last call has their version."""
         assert isinstance(self._policy, VLLMPolicy)
         await self._policy.receive(call, arguments, version)
         if version is not None:
             self._ready.set()
 
     async def check(self, requests: Sequence[SampleRequest]) -> tuple[EngineReport, ...]:
-        """Answer requests, and report what they were computed with."""
+        """Return the policy's reports on these requests."""
         return await self._policy.check(requests)
 
     async def context_tokens(self) -> int | None:
-        """Return the most tokens of prompt and completion together."""
+        """Return the maximum number of tokens of a prompt with its completion."""
         return self._policy.context_tokens
 
     def state(self) -> EngineState:

@@ -58,11 +58,7 @@ def digest(values: torch.Tensor, dtype: torch.dtype) -> Digest:
         bits = (part.to(dtype) + 0.0).view(kind)
         by_column += bits.sum(0, dtype=torch.int64)
         by_row.append(bits.sum(1, dtype=torch.int64))
-    column, row = (_placed(sums) for sums in (by_column, torch.cat(by_row)))
+    column, row = (
+        int((sums * sums.new_ones(len(sums)).cumsum(0)).sum()) for sums in (by_column, torch.cat(by_row))
+    )
     return column, row
-
-
-def _placed(sums: torch.Tensor) -> int:
-    """Return sum_k k * sums[k] modulo 2^64 for integers (K,), with k counted from 1."""
-    places = sums.new_ones(len(sums)).cumsum(0)
-    return int((sums * places).sum())

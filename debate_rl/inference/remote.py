@@ -1,11 +1,9 @@
-"""An object in its own process: any process that has its address calls its methods over a socket.
+"""An object in its own process, whose methods any process with its address can call over a socket.
 
-The process is a clean interpreter, so it does not matter whether the caller is a script without a
-``__main__`` guard, a notebook or a thread. It ends when its owner does, however that ends: it reads a pipe
-that the owner holds open. Signals to a group of processes are the owner's business. What it prints goes to
-its log.
-
-Both ends are ours, and what crosses is pickled; the key of an address keeps others from speaking to it.
+The process is a new interpreter, so the caller may be a script without a ``__main__`` guard, a notebook or a
+thread. It reads a pipe that its owner holds open, so it ends whenever the owner ends. It ignores signals to
+its process group, and its output goes to its log. Messages are pickled; the key of an address keeps
+strangers out.
 """
 
 from __future__ import annotations
@@ -34,11 +32,11 @@ from typing import Any
 PING = "ping"
 CANCEL = "cancel"
 AGAIN_S = 0.1
-"""Between two attempts to reach a process that is starting."""
+"""Time between two attempts to reach a process that is starting."""
 
 
 class RemoteError(OSError):
-    """An object's own error that is no ValueError, or a process that ended before it answered."""
+    """An error in the remote object other than ValueError, or a process that ended before it answered."""
 
 
 class Gone(RemoteError):
@@ -47,19 +45,19 @@ class Gone(RemoteError):
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where an object is asked: the path of a socket, and the key that it wants to be shown."""
+    """The address of an object: the path of a socket, and the key that callers must present."""
 
     path: str
     key: bytes
 
 
 def new_address(folder: Path, name: str) -> Address:
-    """Return an address in a folder that only this user may enter."""
+    """Return a new address in a folder, which only this user should be able to enter."""
     return Address(str(folder / name), token_bytes(32))
 
 
 class Remote:
-    """One connection to an object in another process; its methods may be called from any thread or loop."""
+    """A connection to an object in another process, for use from any thread or event loop."""
 
     def __init__(self, address: Address, *, patience_s: float = 0.0) -> None:
         self._connection = _connected(address, patience_s)
@@ -70,11 +68,11 @@ class Remote:
         threading.Thread(target=self._read, name="remote answers", daemon=True).start()
 
     def call(self, method: str, *arguments: object) -> Future[Any]:
-        """Call a method; the future has what it returns, its ValueError, a RemoteError, or Gone."""
+        """Call a method. The future gets its result, its ValueError, a RemoteError, or Gone."""
         return self._send(method, arguments)[1]
 
     async def ask(self, method: str, *arguments: object) -> Any:
-        """Call a method and wait for it; where the wait is cancelled, so is the call."""
+        """Call a method and wait for its result. Cancelling the wait cancels the call."""
         number, future = self._send(method, arguments)
         try:
             return await asyncio.wrap_future(future)
@@ -84,7 +82,7 @@ class Remote:
             raise
 
     def close(self) -> None:
-        """Close the connection; what waits is Gone."""
+        """Close the connection. Waiting calls raise Gone."""
         with suppress(OSError), socket(fileno=os.dup(self._connection.fileno())) as end:
             end.shutdown(SHUT_RDWR)  # at which the reader ends
 
@@ -136,9 +134,9 @@ def _connected(address: Address, patience_s: float) -> Connection:
 
 @dataclass
 class RemoteProcess:
-    """A process that serves what ``factory``, as "package.module:name", makes of ``settings``.
+    """A process that serves the object ``factory(**settings)``; ``factory`` is "package.module:name".
 
-    ``environment`` is added to this process's own. ``start`` returns at once; ``wait`` until it answers.
+    ``environment`` is added to this process's environment.
     """
 
     factory: str
@@ -149,7 +147,7 @@ class RemoteProcess:
     _process: subprocess.Popen[bytes] | None = field(default=None, init=False)
 
     def start(self) -> None:
-        """Start the process, or restart it."""
+        """Start or restart the process, without waiting for its object."""
         self.close()
         Path(self.address.path).unlink(missing_ok=True)
         with self.log.open("ab") as log:
@@ -167,7 +165,7 @@ class RemoteProcess:
             self._process.stdin.flush()
 
     def wait(self) -> None:
-        """Wait until the object is there; the ValueError that its factory raised, or Gone."""
+        """Wait until the object exists. Raises the ValueError of its factory, or Gone."""
         process = self._started()
         assert process.stdout is not None
         try:
@@ -180,15 +178,15 @@ class RemoteProcess:
 
     @property
     def pid(self) -> int:
-        """The number of the process."""
+        """The process id."""
         return self._started().pid
 
     def ended(self) -> str:
-        """Return how the process ended, "" while it lives."""
+        """Return how the process ended, or "" while it runs."""
         return "" if self._started().poll() is None else self._ended()
 
     def close(self) -> None:
-        """End the process at once, if it was started."""
+        """Kill the process, if it was started."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -211,7 +209,7 @@ class RemoteProcess:
 
 
 def serve_forever() -> None:
-    """Make what the owner named on the standard input, and answer for it until the owner ends."""
+    """Create the object that the owner names on standard input, and serve it until the owner ends."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     said = os.fdopen(os.dup(1), "wb")
@@ -233,10 +231,10 @@ def serve_forever() -> None:
 
 
 def answer(served: object, address: Address, *, ready: Callable[[], None], left: Callable[[], None]) -> None:
-    """Answer for an object in this thread until the one caller hangs up.
+    """Serve an object in this thread to one caller, until the caller hangs up.
 
-    ``ready`` is called once there is a caller; ``left``, in another thread, when it hangs up, even while the
-    object is busy.
+    ``ready`` is called when the caller connects. ``left`` is called in another thread when the caller hangs
+    up, even while the object is busy.
     """
     with Listener(address.path, family="AF_UNIX", authkey=address.key) as listener:
         connection = listener.accept()
@@ -271,7 +269,7 @@ class _Caller:
         self._calls: dict[int, Future[None]] = {}
 
     def read(self) -> None:
-        """Take calls until the caller hangs up; what it still waits for is cancelled then."""
+        """Take calls until the caller hangs up. Unfinished calls are cancelled then."""
         with suppress(EOFError, OSError):
             while True:
                 number, method, arguments = self._connection.recv()
@@ -306,7 +304,7 @@ class _Caller:
 
 
 def _crossing(error: BaseException) -> Exception:
-    """Return a picklable error: a ValueError for a ValueError, else a RemoteError with the error's name."""
+    """Return a picklable error: ValueError for a ValueError, else RemoteError with the error's name."""
     if isinstance(error, ValueError):
         return ValueError(str(error))
     return RemoteError(f"{type(error).__name__}: {error}")

@@ -1,4 +1,4 @@
-"""JSON over HTTP: one request to a server, sent again while it is busy; one line says why it failed."""
+"""JSON over HTTP. Requests are sent again while the server is busy, and errors are one line."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 CONNECT_S = 10.0
 LONGEST_WAIT_S = 60.0
 LARGEST_REPLY = 32 * 2**20
-"""Bytes of a reply, unpacked: 200,000 tokens with their log-probabilities take less."""
+"""Maximum bytes of an unpacked reply. 200,000 tokens with their log-probabilities take less."""
 GZIP_OR_ZLIB = zlib.MAX_WBITS | 32
 BUSY = frozenset({408, 409, 425, 429})
 UNAUTHORIZED = 401
@@ -32,9 +32,9 @@ LOCAL = ("localhost", "127.0.0.1", "::1")
 
 
 class ServerError(ConnectionError):
-    """A server that gave no usable answer; the message names URL and status. ``status`` 0: no HTTP at all.
+    """A server gave no usable answer. ``status`` is 0 if there was no HTTP reply.
 
-    ``wait_s``: the wait that the server wants before the next try; None if another try is of no use.
+    ``wait_s``: the wait that the server asks for before the next try; None if a retry is useless.
     """
 
     def __init__(self, message: str, status: int = 0, *, wait_s: float | None = None) -> None:
@@ -43,14 +43,14 @@ class ServerError(ConnectionError):
 
 
 RETRIES = 4
-"""Retries of a request after a timeout, 429 or 5xx, with doubling waits."""
+"""Number of retries after a timeout, 429 or 5xx, with doubling waits."""
 
 
 class Server:
-    """What answers below ``base_url``. At most ``concurrency`` requests are under way in an event loop.
+    """A server at ``base_url``, with at most ``concurrency`` running requests in an event loop.
 
-    ``api_key`` is sent as a bearer token and nowhere else: no message holds it. A request has ``timeout_s``
-    seconds in all, and is sent again at most ``retries`` times, after waits that double.
+    ``api_key`` is sent as a bearer token and never appears in messages. A try may take ``timeout_s`` seconds,
+    and a request is sent again at most ``retries`` times, after doubling waits.
     """
 
     def __init__(
@@ -88,15 +88,15 @@ class Server:
         self._gates: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
     async def post(self, path: str, body: Mapping[str, object]) -> Mapping[str, object]:
-        """Return the JSON object of the reply; ServerError if there is none."""
+        """Return the JSON object of the reply. ServerError if there is none."""
         return self._object(path, await self._ask(path, body))
 
     async def get(self, path: str) -> Mapping[str, object]:
-        """Return the JSON object at a path; ServerError if there is none."""
+        """Return the JSON object at a path. ServerError if there is none."""
         return self._object(path, await self._ask(path, None))
 
     async def tell(self, path: str, body: Mapping[str, object]) -> None:
-        """Post a request whose reply does not matter; ServerError if it failed."""
+        """Post a request and ignore the reply. ServerError if it failed."""
         await self._ask(path, body)
 
     async def _ask(self, path: str, body: Mapping[str, object] | None) -> bytes:
@@ -120,7 +120,7 @@ class Server:
         raise AssertionError
 
     async def _send(self, url: str, data: bytes | None) -> bytes:
-        """Send the request once over a new connection, so that an abandoned debate leaves none open."""
+        """Send the request once, over a new connection."""
         import httpx
 
         limits = httpx.Timeout(self._timeout_s, connect=CONNECT_S)
@@ -171,7 +171,7 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class ServerKey:
-    """The environment variables of an API key and of the URLs it belongs to, and the default of those."""
+    """The environment variables of an API key and of the URLs it belongs to, and the default URL."""
 
     name: str
     urls_name: str
@@ -187,10 +187,10 @@ OPENAI = ServerKey("OPENAI_API_KEY", "OPENAI_BASE_URL", "https://api.openai.com/
 
 
 def key_for(base_url: str, key: ServerKey = OPENAI) -> str | None:
-    """Return the API key, $OPENAI_API_KEY by default, if it belongs to this server, None if not.
+    """Return the API key ($OPENAI_API_KEY by default) if it belongs to this server, else None.
 
-    It belongs to the hosts of $OPENAI_BASE_URL, one URL or several with commas between them (OpenAI's own by
-    default), and to this machine: a recipe made elsewhere must not name the host that is given it.
+    It belongs to this machine and to the hosts of $OPENAI_BASE_URL, a list with commas (by default OpenAI's
+    host). So a recipe from elsewhere cannot choose who receives the key.
     """
     server = urlsplit(checked_url(base_url))
     hosts = [(own.scheme, own.netloc) for own in map(urlsplit, key.urls())]
@@ -210,7 +210,7 @@ def _why_without_key(base_url: str) -> str:
 
 
 async def _body(url: str, response: httpx.Response) -> bytes:
-    """Return the answer's bytes, unpacked if it came packed once; ServerError beyond LARGEST_REPLY."""
+    """Return the unpacked bytes of the answer. ServerError beyond LARGEST_REPLY."""
     status, data = response.status_code, bytearray()
     coding = response.headers.get("content-encoding", "identity").strip().lower()
     if coding not in ("identity", "", "gzip", "deflate"):

@@ -1,8 +1,8 @@
-"""Between messages and tokens, for every engine: prompts, thinking, token budgets, and the completion.
+"""Messages to tokens and back, for every engine: prompts, thinking, token budgets, and the completion.
 
-Thinking has a budget of its own: it is sampled first, and ended by force when the budget is spent. The tokens
-that end it by force were not sampled: ``Completion.forced`` names them, and nobody learns from them. No stop
-string of the answer is looked for before ``</think>``.
+Thinking has its own budget. It is sampled first, and closed by force when the budget is spent. The closing
+tokens were not sampled: ``Completion.forced`` names them, and nobody learns from them. Stop strings of the
+answer have no effect before ``</think>``.
 """
 
 # pyright: standard, reportMissingTypeStubs=false
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 REMEMBERED = 1024
-"""Prompts that are not encoded a second time: each is counted when it is made, and sent a moment later."""
+"""Number of encoded prompts kept, because each prompt is counted first and sent a moment later."""
 OPENING, CLOSING = f"{THINK_START}\n", f"\n{THINK_END}\n\n"
 _NOTHING = Drawn((), (), "stop")
 
 
 @dataclass(frozen=True, slots=True)
 class Thought:
-    """The thinking of one reply: tokens and log-probabilities (T,); the last ``forced`` were not sampled.
+    """The thinking of one reply: tokens and log-probabilities (T,). The last ``forced`` were not sampled.
 
-    ``over``: the reply ended within its thinking.
+    ``over``: whether the reply ended within its thinking.
     """
 
     tokens: tuple[int, ...] = ()
@@ -43,18 +43,9 @@ class Thought:
     forced: int = 0
     over: bool = False
 
-    @property
-    def forced_indices(self) -> tuple[int, ...]:
-        """The indices of the forced tokens.
-
-        >>> Thought((7, 8, 9), (-1.0, 0.0, 0.0), forced=2).forced_indices
-        (1, 2)
-        """
-        return tuple(range(len(self.tokens) - self.forced, len(self.tokens)))
-
 
 class Speech:
-    """How one model is prompted and read; see ``LocalPolicy`` for the settings. ``ends`` end a reply.
+    """Encodes prompts and decodes replies of one model. ``ends`` end a reply; see also ``LocalPolicy``.
 
     A request is answered by up to two draws: ``thinking_draw`` if it has a budget for thinking, and then
     ``answer_draw`` after it. Either is None if there is nothing to sample.
@@ -83,11 +74,11 @@ class Speech:
             raise EncodingError(f"the tokenizer cannot write {THINK_END}; set debate.thinking_tokens = 0")
 
     def encode(self, messages: Sequence[Message]) -> tuple[int, ...]:
-        """Return the prompt's ids (P,), up to where the reply begins."""
+        """Return the ids of the prompt (P,), which ends where the reply begins."""
         return self._encoded(tuple(messages))
 
     def count_tokens(self, messages: Sequence[Message]) -> int:
-        """Return the length of the prompt that these messages make."""
+        """Return the number of tokens of the prompt of these messages."""
         return len(self.encode(messages))
 
     def _encode(self, messages: tuple[Message, ...]) -> tuple[int, ...]:
@@ -97,7 +88,7 @@ class Speech:
         return self._opening if self._thinking and not self._encoder.opens_thinking(messages) else ()
 
     def prompt(self, request: SampleRequest) -> tuple[int, ...]:
-        """Return the ids of a request's prompt (P,): its prefix and its begun reply exactly as they are."""
+        """Return the ids of a request's prompt (P,), with its prefix and its begun reply unchanged."""
         begun = request.begun.tokens if request.begun else ()
         if not request.prefix:
             return self.encode(request.messages) + begun
@@ -106,11 +97,11 @@ class Speech:
         return request.prefix + added[ended:] + begun
 
     def continuation(self, messages: Sequence[Message]) -> tuple[int, ...]:
-        """Return what follows a reply (C,): its end, the messages, and where the next reply begins."""
+        """Return the ids (C,) after a reply: its end, the messages, and the start of the next reply."""
         return self._continued(tuple(messages))
 
     def count_continuation(self, messages: Sequence[Message]) -> int:
-        """Return how many tokens these messages add after a reply, with the reply's end."""
+        """Return how many tokens these messages add after a reply, including the reply's end."""
         return len(self.continuation(messages))
 
     def _continue(self, messages: tuple[Message, ...]) -> tuple[int, ...]:
@@ -121,14 +112,14 @@ class Speech:
         return token in self.ends
 
     def opens_thinking(self, messages: Sequence[Message]) -> bool:
-        """Return whether the prompt that these messages make ends with ``<think>``."""
+        """Return whether the prompt of these messages ends with ``<think>``."""
         return self._thinking or self._encoder.opens_thinking(messages)
 
     def reply(self, text: str, messages: Sequence[Message]) -> tuple[int, ...]:
-        """Return the ids of a reply to these messages (T,), as sampled ones are: the end token comes last.
+        """Return the ids of a reply to these messages (T,), ending with the end token like a sampled reply.
 
-        Of thinking that the prompt opens, the opening is the prompt's. ValueError if a reply to such a
-        prompt does not end its thinking.
+        If the prompt opens thinking, the reply is without the opening tag. ValueError if such a reply does
+        not close its thinking.
         """
         if self.opens_thinking(messages):
             text = text.lstrip().removeprefix(THINK_START).removeprefix("\n")
@@ -139,7 +130,7 @@ class Speech:
         return self._encoder.reply_ids(text, (THINK_START, THINK_END)) + end
 
     def thinking_draw(self, request: SampleRequest, prompt: tuple[int, ...]) -> Draw | None:
-        """Return what is to be sampled for the thinking; None if the request has no budget for it."""
+        """Return the draw of the thinking, or None if the request has no budget for thinking."""
         if request.begun or not (request.thinking_tokens and self.opens_thinking(request.messages)):
             return None
         budget = min(request.thinking_tokens, self._tokens_left(request, prompt) - 1)
@@ -153,7 +144,7 @@ class Speech:
         return Draw(prompt, most, request.temperature, seed, (THINK_END,), False, *among)
 
     def thought(self, drawn: Drawn | None) -> Thought:
-        """Return the thinking with its end: its own, that of the whole reply, or a forced one."""
+        """Return the thinking, closed by force if it did not end itself."""
         if drawn is None:
             return Thought()
         if drawn.stop_reason == "stop":
@@ -162,7 +153,7 @@ class Speech:
         return Thought(drawn.tokens + closing, drawn.logprobs + (0.0,) * len(closing), forced=len(closing))
 
     def answer_draw(self, request: SampleRequest, prompt: tuple[int, ...], thought: Thought) -> Draw | None:
-        """Return what is to be sampled after the thinking; None if the reply has ended in it."""
+        """Return the draw of the answer, or None if the reply ended within its thinking."""
         if thought.over:
             return None
         before = prompt + thought.tokens
@@ -173,11 +164,11 @@ class Speech:
         return Draw(before, most, request.temperature, request.seed, request.stop, thinking, *among)
 
     def written(self, text: str) -> tuple[int, ...]:
-        """Return the ids of a text within a reply that is not the model's; none is a control token."""
+        """Return the ids, without control tokens, of text that is inserted into a reply."""
         return self._encoder.reply_ids(text, ()) if text else ()
 
     def read(self, tokens: tuple[int, ...]) -> tuple[str, tuple[int, ...]]:
-        """Return the text of a reply's tokens (T,) and their offsets (T,); an end token adds no text."""
+        """Return the text of a reply's tokens (T,) and their offsets (T,). An end token adds no text."""
         ended = bool(tokens) and tokens[-1] in self.ends
         text, offsets = self.text.text_and_offsets(tokens[:-1] if ended else tokens)
         return text, (*offsets, len(text)) if ended else offsets
@@ -185,15 +176,16 @@ class Speech:
     def completion(
         self, prompt: tuple[int, ...], thought: Thought, answer: Drawn | None, *, version: int
     ) -> Completion:
-        """Return the completion; the end token is in the tokens and not in the text."""
+        """Return the completion. Its tokens include the end token; its text does not."""
         answer = answer or _NOTHING
         tokens, logprobs = thought.tokens + answer.tokens, thought.logprobs + answer.logprobs
         text, offsets = self.read(tokens)
-        how = answer.stop_reason, version, offsets, thought.forced_indices
-        return Completion(prompt, tokens, logprobs, text, *how)
+        thinking = len(thought.tokens)
+        forced = tuple(range(thinking - thought.forced, thinking))
+        return Completion(prompt, tokens, logprobs, text, answer.stop_reason, version, offsets, forced)
 
     def _tokens_left(self, request: SampleRequest, prompt: tuple[int, ...]) -> int:
-        """Return how many tokens fit after the prompt; ValueError if there are none."""
+        """Return how many tokens fit after the prompt. ValueError if none fits."""
         wanted = request.thinking_tokens + request.max_tokens
         left = wanted if self.context_tokens is None else self.context_tokens - len(prompt)
         if not prompt or left < 1:
@@ -205,9 +197,9 @@ class Speech:
 
 
 def speech_of(model_path: str, *, context_tokens: int | None, **settings: Any) -> Speech:
-    """Return how the model in a folder or of a hub id is prompted and read; ``settings`` as of ``Speech``.
+    """Return the ``Speech`` of a model in a folder or on the hub; ``settings`` go to ``Speech``.
 
-    The tokenizer is as transformers loads it, and the ids that end a reply are those of LocalPolicy.
+    The ids that end a reply are the same as in LocalPolicy.
     """
     from transformers import AutoConfig, AutoTokenizer, GenerationConfig
 
@@ -222,7 +214,7 @@ def speech_of(model_path: str, *, context_tokens: int | None, **settings: Any) -
 
 
 class SpeakingPolicy:
-    """A policy over a ``Speech``, whose public methods and attributes are the policy's own too."""
+    """A policy with a ``Speech``. All public attributes of the speech are attributes of the policy too."""
 
     _speech: Speech
 

@@ -1,11 +1,11 @@
-"""A policy whose replies may run programs: each runs where it stands, and the reply continues after it.
+"""A policy whose replies may run programs: each program runs as soon as it is written.
 
-Generation ends at the fence that closes a block. If the block is a program it runs, its output is appended in
-tokens that were not sampled, and the model goes on from exactly the tokens so far: nothing is encoded twice.
-A turn has one session, so that programs find what earlier ones defined. Those in a think block do not run.
+Generation stops at the fence that closes a code block. If the block is a program, it runs, its output is
+appended as forced tokens, and the model continues from exactly the tokens so far. All programs of a turn
+share one session. Programs in a think block do not run.
 
-Outputs count as tokens of the reply: ``max_tokens`` and the context bound what was sampled and what was
-printed together. An output takes at most half of what is left, so that the model can always go on.
+Outputs count as tokens of the reply, so ``max_tokens`` and the context limit them too. An output takes at
+most half of the remaining tokens, so that the model can always continue.
 """
 
 from __future__ import annotations
@@ -27,14 +27,13 @@ if TYPE_CHECKING:
     from debate.tools import Programs, Session
 
 MOST_FENCES = 32
-"""Fences of a turn at which generation ends and no program does; behind so many no program runs."""
+"""After this many fences in a turn that close no program, programs no longer run."""
 
 
 class ToolPolicy(WrappedPolicy):
     """The policy ``inner`` with ``programs``, at most ``calls`` of them in a turn.
 
-    Weights, prompts and all else are the inner policy's. What is not an agent's turn (a summary, a shortened
-    solution) is passed on as it is.
+    Only agents' turns run programs; summaries and shortened solutions do not.
     """
 
     runs_programs = True
@@ -45,7 +44,7 @@ class ToolPolicy(WrappedPolicy):
         self.programs, self._calls = programs, calls
 
     async def sample(self, request: SampleRequest) -> Completion:
-        """Answer one request; ``Completion.calls`` has the programs of the reply."""
+        """Answer one request. ``Completion.calls`` has the programs of the reply."""
         if request.turn.agent < 0:
             return await self.inner.sample(request)
         reply = _Reply(self.inner, request)
@@ -66,7 +65,7 @@ class ToolPolicy(WrappedPolicy):
 
 
 class _Reply:
-    """A reply that is being written, with the programs that it has run."""
+    """An unfinished reply, with the programs that it has run."""
 
     def __init__(self, policy: Policy, request: SampleRequest) -> None:
         self._policy, self._request = policy, request
@@ -79,11 +78,11 @@ class _Reply:
 
     @property
     def text(self) -> str:
-        """What has been written so far."""
+        """The text so far."""
         return self._written.text if self._written else ""
 
     async def next_program(self) -> Program | None:
-        """Let the model write until a program is to run; None if the reply has ended."""
+        """Generate until a program is to run, and return it; None if the reply has ended."""
         while self._left() > 0:
             written = await self._go_on()
             program = self._program() if self._looks else None
@@ -99,7 +98,7 @@ class _Reply:
         return None
 
     def refuse(self, program: Program, most: int) -> None:
-        """Say that the turn runs no more programs; further ones are text like any other."""
+        """Append that the turn may run no more programs. Further programs are plain text."""
         self.answer(program, REFUSED.format(most=f"{most} program{'s' * (most > 1)}"), "refused")
         self._looks = False
 
@@ -125,7 +124,7 @@ class _Reply:
         return self._written
 
     async def _go_on(self) -> Written:
-        """Let the model write until a fence or the end of the reply."""
+        """Generate until a fence or the end of the reply."""
         piece = await self._policy.sample(self._next_request())
         self._pieces += 1
         if self._written is None:
@@ -148,16 +147,13 @@ class _Reply:
             begun=self._written.begun(),
         )
 
-    def _begin(self) -> int:
-        """Return where a program may begin: after the last output, or the thinking."""
-        if self.calls:
-            return self.calls[-1].block.end
-        thinking = find_sections(self.text, in_thinking=self._in_thinking).thinking
-        return thinking.end if thinking else 0
-
     def _program(self) -> Program | None:
-        """Return the program with which the text ends, if it has not run."""
-        start = self._begin()
+        """Return the program at the end of the text, if it has not run and is not in the thinking."""
+        if self.calls:
+            start = self.calls[-1].block.end
+        else:
+            thinking = find_sections(self.text, in_thinking=self._in_thinking).thinking
+            start = thinking.end if thinking else 0
         while (program := find_program(self.text, start)) is not None:
             start = program.block.end
             if not self.text[start:].strip() or self._so_far.cut(start):
@@ -165,11 +161,11 @@ class _Reply:
         return None
 
     def _left(self) -> int:
-        """Return how many tokens the reply may still have."""
+        """Return how many tokens remain."""
         return self._request.max_tokens if self._written is None else self._written.left()
 
     def _fitting(self, output: str) -> str:
-        """Return the block of an output, cut to half of the tokens that are left."""
+        """Return the block of an output, cut to at most half of the remaining tokens."""
         written, most = self._so_far, self._left() // 2
         block = output_block(output)
         if written.cost(block) <= most:

@@ -1,7 +1,7 @@
-"""A policy over vLLM in this process: prompts, stop strings, thinking and token ids as LocalPolicy has them.
+"""A policy over vLLM in this process, with the prompts, stop strings and thinking of LocalPolicy.
 
-vLLM batches the requests of a moment and continues each as soon as it can, so equal bits are not
-promised; each request has its own seed. Weights are vLLM's own: ``update`` loads new ones.
+vLLM forms batches by timing, so results are not equal to the bit, although each request has its own seed.
+vLLM has its own copy of the weights: ``VLLMPolicy.update`` loads new ones.
 """
 
 # pyright: standard, reportMissingTypeStubs=false, reportMissingImports=false, reportAttributeAccessIssue=false
@@ -31,22 +31,21 @@ from debate_rl.inference.vllm_weights import memory_folder, named_tensors, write
 
 ADAPTER = "adapter_config.json"
 WIDE_HEAD = {"head_dtype": "float32"}
-"""Logits are never rounded to 16 bits: that alone would move every log-probability."""
+"""Logits in float32, since rounding them to 16 bits would change every log-probability."""
 MOST_READ = 8192
-"""Tokens of prompts read at a time on a CPU, or those of the longest."""
+"""Number of prompt tokens read at a time on a CPU, unless the longest prompt has more."""
 
 
 class VLLMPolicy(RequestingPolicy):
     """A policy over the model in ``model_path``: a folder, or a hub id.
 
-    ``max_lora_rank`` 0 is a model without adapters; otherwise ``adapter`` is the folder of the first one, if
-    any, and ``adapters_at_once`` counts those whose requests are computed together. ``chat``, ``thinking``
-    and ``raw_prompt`` are as in ``LocalPolicy``; ``engine_settings`` go to ``vllm.LLM``. Log-probabilities
-    are those of the sampled distribution at the request's temperature. ``sleeps``: whether ``sleep`` gives
-    the GPU's memory back, which needs CUDA.
+    ``max_lora_rank`` 0 means no adapters. ``adapter`` is the folder of the first adapter, and
+    ``adapters_at_once`` is how many adapters may be computed in one batch. ``chat``, ``thinking`` and
+    ``raw_prompt`` are as in ``LocalPolicy``; ``engine_settings`` go to ``vllm.LLM``. Log-probabilities are of
+    the sampled distribution, at the request's temperature. ``sleeps``: whether ``sleep`` frees the GPU's
+    memory, which needs CUDA.
 
-    What a model learns in this process can be taken where the engine runs in it as well: set
-    VLLM_ENABLE_V1_MULTIPROCESSING=0 before vllm is imported.
+    To ``update`` from a model in this process, set VLLM_ENABLE_V1_MULTIPROCESSING=0 before vllm is imported.
     """
 
     def __init__(
@@ -92,7 +91,7 @@ class VLLMPolicy(RequestingPolicy):
             self._load_adapter(Path(adapter))
 
     async def sample(self, request: SampleRequest) -> Completion:
-        """Answer one request, with the weights and the version of the moment it came in."""
+        """Answer one request with the weights at the time of the call."""
         frozen = request.seat == "frozen" and self._takes_adapters
         version, self._unread = 0 if frozen else self.version, False
         with self._now.kept() as newest:
@@ -107,9 +106,9 @@ class VLLMPolicy(RequestingPolicy):
         """Do nothing: the base model without an adapter answers for frozen seats."""
 
     def sleep(self) -> None:
-        """Give the GPU's memory back until the next update, where the policy sleeps; nothing is under way.
+        """Free the GPU's memory until the next update, if the policy sleeps. RuntimeError during requests.
 
-        Below an adapter the base's weights wait in the machine's memory (vLLM's level 1); whole weights are
+        With adapters, the base weights move to the machine's memory (vLLM's level 1). Whole weights are
         dropped (level 2), since the update brings all of them. Made for vLLM 0.32.0, never run on a GPU.
         """
         if not self._sleeps or self._asleep:
@@ -121,7 +120,7 @@ class VLLMPolicy(RequestingPolicy):
 
     @contextmanager
     def _awake(self) -> Generator[None]:
-        """Have the weights' memory back within the block, and that of the cache after it."""
+        """Allocate the weights' memory again for the block, and the cache's memory after it."""
         if not self._asleep:
             yield
             return
@@ -134,10 +133,10 @@ class VLLMPolicy(RequestingPolicy):
         self._asleep = False
 
     async def update(self, weights: object, version: int) -> None:
-        """Load the folder of an export, or take what a model in this process has learnt.
+        """Load the folder of an export, or the weights of a model in this process.
 
-        Requests that are under way end with the adapter they began with; of whole weights they take the new
-        ones, and what was computed of them with the old ones is computed again.
+        Running requests keep the adapter they began with. They take new whole weights at once, and their
+        cached prefixes are computed again.
         """
         with self._awake():
             self._take(weights, version)
@@ -157,10 +156,10 @@ class VLLMPolicy(RequestingPolicy):
             self._reload(weights_path=str(_folder(weights).resolve()))
 
     async def check(self, requests: Sequence[SampleRequest]) -> tuple[EngineReport, ...]:
-        """Answer requests, and report what they were computed with, one report for each engine.
+        """Answer requests, and return a report of what they were computed with.
 
-        Ask right after an update: the first prompt is read before the others, and none of it is cached then.
-        Where others ask meanwhile, they may have read the same, and nothing is said of the cache.
+        Right after an update nothing of the first prompt, which is read alone, may be cached. If other
+        requests are running, the cache is not checked, since they may share the prompt.
         """
         alone = self._unread and not self._loop.state().busy
         first = Draw(self.encode(requests[0].messages), 1, requests[0].temperature, requests[0].seed)
@@ -179,9 +178,9 @@ class VLLMPolicy(RequestingPolicy):
         return (report,)
 
     def _load_adapter(self, path: Path) -> None:
-        """Take an adapter under an id of its own: vLLM would keep using the old one under a known id.
+        """Load an adapter under a new id, since vLLM would keep the old adapter under a known id.
 
-        It is read at once: what is wrong with it is known here, and not when a request comes.
+        The adapter is read at once, so errors are raised here and not at the next request.
         """
         if not self._takes_adapters:
             raise ValueError(f"{path}: is an adapter; make the policy with max_lora_rank of its rank or more")
@@ -201,9 +200,9 @@ class VLLMPolicy(RequestingPolicy):
             self._llm.llm_engine.remove_lora(lora.lora_int_id)
 
     async def receive(self, call: str, arguments: dict[str, Any], version: int | None) -> None:
-        """Answer a call of vLLM's sender of whole weights (``vllm_weights``); the last has their version.
+        """Execute a call of vLLM's sender of whole weights (``vllm_weights.Link``).
 
-        Nothing is computed from the first call to the last.
+        The last call has the ``version`` of the weights. The engine pauses from the first call to the last.
         """
         if call == "start_weight_update":
             self._loop.may_step.clear()
@@ -218,7 +217,7 @@ class VLLMPolicy(RequestingPolicy):
         self._begin_anew()
 
     def _begin_anew(self) -> None:
-        """Discard everything that vLLM cached with the previous weights."""
+        """Drop everything that vLLM cached with the previous weights."""
         self._llm.collective_rpc("refresh_head")
         if not self._llm.llm_engine.reset_prefix_cache(reset_running_requests=True):
             raise RuntimeError("vLLM keeps what it computed with the weights before; nothing new was sampled")
@@ -235,7 +234,7 @@ class VLLMPolicy(RequestingPolicy):
 
 @dataclass(frozen=True, slots=True)
 class EngineState:
-    """Whether requests are under way, how many steps the engine has done, and the seconds that they took."""
+    """Whether requests are running, and the number and total seconds of the engine's steps."""
 
     busy: bool
     steps: int
@@ -243,10 +242,10 @@ class EngineState:
 
 
 class EngineLoop:
-    """Steps vLLM's ``LLMEngine`` within an event loop while anybody waits for it, so every debate continues.
+    """Steps vLLM's ``LLMEngine`` within an event loop while requests wait.
 
-    A step blocks the event loop, as sampling does in ``LocalPolicy``; between two steps everybody else runs.
-    Requests of a cancelled caller are dropped. All at a time belong to one event loop.
+    A step blocks the event loop, as sampling does in ``LocalPolicy``; other tasks run between two steps.
+    Cancelled requests are aborted. All waiting requests must belong to one event loop.
     """
 
     def __init__(self, engine: Any) -> None:
@@ -302,7 +301,7 @@ class EngineLoop:
 
 
 def sampling_params(sampling: dict[str, Any]) -> Any:
-    """Return the settings of sampling as vLLM has them in Python."""
+    """Return vLLM's ``SamplingParams``."""
     module = import_module("vllm.sampling_params")
     return module.SamplingParams(
         **sampling, flat_logprobs=True, output_kind=module.RequestOutputKind.FINAL_ONLY
@@ -310,7 +309,7 @@ def sampling_params(sampling: dict[str, Any]) -> Any:
 
 
 def _engine(model_path: str, **settings: Any) -> Any:
-    """Return vLLM's engine, quiet except for a line on standard error, unless $VLLM_LOGGING_LEVEL is set."""
+    """Return vLLM's engine. It logs one line to standard error, or more if $VLLM_LOGGING_LEVEL is set."""
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "WARNING")
     os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
     vllm = import_module("vllm")
@@ -341,7 +340,7 @@ def _refused(what: str, error: Exception) -> ValueError:
 
 
 def engine_words(config: Any) -> str:
-    """Return what vLLM chose for this machine, of its ``VllmConfig``: it differs between a GPU and a CPU."""
+    """Return what vLLM chose for this machine, from its ``VllmConfig``."""
     runner = "V2" if config.use_v2_model_runner else "V1"
     scheduling = "asynchronous" if config.scheduler_config.async_scheduling else "synchronous"
     tokens = config.cache_config.num_gpu_blocks * config.cache_config.block_size

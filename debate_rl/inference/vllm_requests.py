@@ -1,4 +1,4 @@
-"""What an engine is asked for a reply, in this process or by HTTP, and how adapters are kept meanwhile."""
+"""The requests to a vLLM engine for one reply, in this process or by HTTP, and the adapters they use."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from debate_rl.inference.speech import SpeakingPolicy, refuse_impossible
 
 A = TypeVar("A")
 COLDEST = 0.01
-"""vLLM silently raises a temperature between 0 and this one to this one."""
+"""vLLM silently raises positive temperatures below this one to it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What an engine sampled at once: ids (T,) and log-probabilities (T,) in nats, and how it ended."""
+    """The result of one request: ids (T,), log-probabilities (T,) in nats, and vLLM's finish reason."""
 
     tokens: tuple[int, ...]
     logprobs: tuple[float, ...]
@@ -28,11 +28,11 @@ class Part:
 
 
 Ask = Callable[[list[int], dict[str, Any]], Awaitable[Part]]
-"""From a prompt's ids and the settings of sampling to what was sampled."""
+"""A function of a prompt's ids and vLLM's sampling settings."""
 
 
 class RequestingPolicy(SpeakingPolicy):
-    """A policy that asks an engine for tokens, with the prompts, stops, thinking and seeds of LocalPolicy."""
+    """A policy over a vLLM engine, with the prompts, stop strings, thinking and seeds of LocalPolicy."""
 
     async def _reply(self, request: SampleRequest, ask: Ask, *, version: int) -> Completion:
         refuse_impossible(request)
@@ -46,7 +46,7 @@ class RequestingPolicy(SpeakingPolicy):
         return self._speech.completion(prompt, thought, answer, version=version)
 
     async def _drawn(self, draw: Draw, ask: Ask) -> Drawn:
-        """Return the row's tokens. No stop string ends a think block: sampling continues after it."""
+        """Sample a draw. If a stop string ended a request within a think block, sampling continues."""
         tokens: list[int] = []
         logprobs: list[float] = []
         reason: StopReason = "length"
@@ -62,14 +62,14 @@ class RequestingPolicy(SpeakingPolicy):
         return Drawn(tuple(tokens), tuple(logprobs), reason)
 
     def _thinks(self, draw: Draw, tokens: list[int]) -> bool:
-        """Return whether the row is still within a leading think block, which no stop string ends."""
+        """Return whether the reply is still within a leading think block."""
         if draw.thinking is False:
             return False
         text = self._speech.text.decode(tokens)
         return THINK_END not in text and (bool(draw.thinking) or text.lstrip().startswith(THINK_START))
 
     def _sampling(self, draw: Draw, done: int) -> dict[str, Any]:
-        """Return settings with which vLLM samples without penalties, stops as we do, and reports tokens."""
+        """Return vLLM's sampling settings: no penalties, our stop strings, and log-probabilities."""
         return {
             "temperature": draw.temperature,
             "top_p": draw.top_p,
@@ -89,7 +89,7 @@ class RequestingPolicy(SpeakingPolicy):
 
 
 class Current(Generic[A]):
-    """The adapter that new requests take; ``remove`` is called with an older one after its last request."""
+    """The adapter of new requests. ``remove`` is called with an older adapter after its last request."""
 
     def __init__(self, first: A, remove: Callable[[A], None]) -> None:
         self.adapter, self._remove = first, remove
@@ -97,7 +97,7 @@ class Current(Generic[A]):
 
     @contextmanager
     def kept(self) -> Generator[A]:
-        """Keep today's adapter until the block has ended, also when a new one comes."""
+        """Yield the current adapter, which is not removed before the block ends."""
         adapter = self.adapter
         self._using[adapter] += 1
         try:
@@ -107,7 +107,7 @@ class Current(Generic[A]):
             self._remove_unused()
 
     def replace(self, adapter: A) -> None:
-        """Let new requests take this one."""
+        """Use this adapter for new requests."""
         self._using[self.adapter] += 0
         self.adapter = adapter
         self._remove_unused()

@@ -1,7 +1,7 @@
-"""A policy over a vLLM server that runs already, by its URL: token ids in, token ids and their odds out.
+"""A policy over a running vLLM server, which is sent token ids and returns them with log-probabilities.
 
-The server may be on another machine. It takes adapters as folders that it can read, each under a name of its
-own, and never whole weights. Start it as docs/engines.md says; what is wrong with it is said in one line.
+The server may be on another machine. It loads adapters from folders that it can read, each under its own
+name, and never whole weights. docs/engines.md says how to start it.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ LOAD, UNLOAD = "/load_lora_adapter", "/unload_lora_adapter"
 NOT_FOUND = 404
 LIKELIEST = 5
 RAW = 0.75
-"""Gaps between log-probabilities at temperature 2 are half of those at 1, or the same where vLLM reports the
-model's own."""
+"""Temperature 2 halves the gaps between log-probabilities, unless vLLM reports those of the model itself."""
 
 
 class VLLMServer(RequestingPolicy):
-    """A policy over the model that ``vllm serve`` has at ``base_url``, as in ``http://localhost:8000/v1``.
+    """A policy over a model of ``vllm serve`` at ``base_url``, such as ``http://localhost:8000/v1``.
 
-    ``model_path``: the same model's folder or hub id, for its tokenizer; the server's name or root of it must
-    be the same. ``dtype``: what the server computes in. ``adapter``: the folder of a first one. ``chat``,
-    ``thinking`` and ``raw_prompt`` are as in ``LocalPolicy``, ``sending`` as in ``OpenAIPolicy``.
+    ``model_path``: the folder or hub id of the model, for its tokenizer; the server must serve a model with
+    this name or root. ``dtype``: the type in which the server computes. ``adapter``: the folder of the first
+    adapter. ``chat``, ``thinking`` and ``raw_prompt`` are as in ``LocalPolicy``, ``sending`` as in
+    ``OpenAIPolicy``.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class VLLMServer(RequestingPolicy):
             run_async(self.update(adapter, version))
 
     async def sample(self, request: SampleRequest) -> Completion:
-        """Answer one request, with the weights and the version of the moment it came in."""
+        """Answer one request with the weights at the time of the call."""
         frozen = request.seat == "frozen"
         version = 0 if frozen else self.version
         with self._now.kept() as newest:
@@ -85,7 +85,7 @@ class VLLMServer(RequestingPolicy):
             return await self._reply(request, ask, version=version)
 
     async def update(self, weights: object, version: int) -> None:
-        """Load the folder of an adapter; requests that are under way end with the one they began with."""
+        """Load an adapter from a folder. Running requests keep the adapter they began with."""
         folder = Path(str(weights)).resolve()
         if not (folder / "adapter_config.json").is_file():
             raise ValueError(
@@ -102,23 +102,23 @@ class VLLMServer(RequestingPolicy):
         """Do nothing: the base model without an adapter answers for frozen seats."""
 
     async def check(self, requests: Sequence[SampleRequest]) -> tuple[EngineReport, ...]:
-        """Answer requests, and report what a server tells of them: not its weights, and not its head.
+        """Answer requests, and return a report without digests, since a server does not show its weights.
 
-        No adapter shares another one's part of the prefix cache, since each has a name of its own.
+        Adapters never share cached prefixes, because each has its own name.
         """
         replies = await asyncio.gather(*map(self.sample, requests))
         return (EngineReport(self._dtype, tuple(replies), cached_tokens=0, rounded_head=False),)
 
     def state(self) -> EngineState:
-        """Return what was asked so far: replies, and the seconds in which any was under way.
+        """Return the number of replies, and the seconds in which any request was running.
 
-        It is never busy here: requests have a time-out of their own.
+        The state is never busy, because requests have their own time-out.
         """
         under_way = time.perf_counter() - self._since if self._running else 0.0
         return EngineState(False, self._answered, self._seconds + under_way)
 
     async def _served(self, model: str) -> tuple[str, int | None]:
-        """Return the model's name at the server, and the maximum tokens of a prompt and its reply."""
+        """Return the model's name at the server, and the maximum tokens of a prompt with its reply."""
         try:
             cards = _cards(await self._server.get(MODELS))
         except ServerError as error:
@@ -146,7 +146,7 @@ class VLLMServer(RequestingPolicy):
             )
 
     async def _gap(self, temperature: float) -> float:
-        """Return how far apart the log-probabilities of the likeliest first tokens are."""
+        """Return the range of the log-probabilities of the likeliest first tokens."""
         prompt = [min(self._speech.ends, default=0)]
         body = {"model": self._now.adapter, "prompt": prompt, "max_tokens": 1, "temperature": temperature}
         asked = {"top_p": 1.0, "top_k": 0, "logprobs": LIKELIEST, "return_tokens_as_token_ids": True}
@@ -178,7 +178,7 @@ class VLLMServer(RequestingPolicy):
         return await self._server.post(COMPLETIONS, body)
 
     async def _load(self, name: str) -> None:
-        """Load an adapter unless it is there; ValueError if the server cannot take it."""
+        """Load an adapter unless it is loaded. ValueError if the server rejects it."""
         body = {"lora_name": name, "lora_path": str(self._folders[name])}
         try:
             async with self._loading:
@@ -188,7 +188,7 @@ class VLLMServer(RequestingPolicy):
             raise ValueError(f"model.vllm.servers: {error}{_remedy(error)}") from error
 
     def _unload(self, name: str) -> None:
-        """Have the server forget an adapter that no request has any more."""
+        """Unload an adapter that no request uses any more, in the background."""
         self._folders.pop(name, None)
         if name != self._base:
             task = asyncio.ensure_future(self._forget(name))
@@ -207,7 +207,7 @@ def _cards(reply: Mapping[str, object]) -> list[dict[str, object]]:
 
 
 def _likeliest(reply: Mapping[str, object]) -> list[float]:
-    """Return the log-probabilities of the likeliest first tokens and the sampled one, in falling order."""
+    """Return the log-probabilities of the likeliest first tokens, in descending order."""
     try:
         choices: Any = reply["choices"]
         listed = choices[0]["logprobs"]["top_logprobs"][0].values()

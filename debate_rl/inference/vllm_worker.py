@@ -1,4 +1,4 @@
-"""What vLLM's workers are taught: a head that follows its weights, and to say what they compute with."""
+"""An extension of vLLM's workers: digests of their weights, and a repair of the output layer."""
 
 # pyright: standard, reportMissingTypeStubs=false
 # torch is only partly typed: strict rules stop at its borders.
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     import torch
 
 PROBES = 8
-"""Random states whose logits show whether the head rounds."""
+"""Number of random states with which ``rounds_logits`` tests the head."""
 
 
 class WorkerExtension:
-    """Added to vLLM's worker class by name, so that it is there in whatever process the worker lives."""
+    """Methods that vLLM adds to its worker class, in whatever process the worker runs."""
 
     def refresh_head(self: Any) -> int:
-        """Return how many output layers were packed anew.
+        """Pack output layers again on a CPU, and return how many.
 
-        On a CPU vLLM computes with a packed copy of each matrix. Of an output layer that is tied to the
-        embedding, ``reload_weights`` replaces the matrix and leaves the copy (0.32.0).
+        vLLM computes there with a packed copy of each matrix. If the output layer is tied to the embedding,
+        ``reload_weights`` replaces the matrix but not the copy (0.32.0).
         """
         heads = [
             module
@@ -36,7 +36,7 @@ class WorkerExtension:
         return len(heads)
 
     def weight_digests(self: Any, adapter: int) -> dict[str, Digest]:
-        """Return the digests of the weights by the learner's names; ``adapter``: its id, or 0."""
+        """Return the digests of the weights by the learner's names. ``adapter``: the adapter's id, or 0."""
         model, dtype = self.model_runner.get_model(), self.model_config.dtype
         found = {name: digest(value, dtype) for name, value in _weights(model)}
         if adapter:
@@ -47,7 +47,7 @@ class WorkerExtension:
         return found
 
     def rounds_logits(self: Any) -> bool:
-        """Return whether every logit of some random states is a number of 16 bits."""
+        """Return whether all logits of some random states are 16-bit numbers."""
         import torch
 
         model = self.model_runner.get_model()
@@ -59,7 +59,7 @@ class WorkerExtension:
 
 
 def _weights(model: Any) -> Iterator[tuple[str, torch.Tensor]]:
-    """Yield the base's weights, stacked ones apart, without the vocabulary's padding."""
+    """Yield the base model's weights, with stacked layers split and without padding of the vocabulary."""
     packed = _packed(model)
     for path, module in model.named_modules():
         for kind, value in module.named_parameters(recurse=False):
@@ -73,7 +73,7 @@ def _weights(model: Any) -> Iterator[tuple[str, torch.Tensor]]:
 
 
 def _computed_with(module: Any) -> torch.Tensor:
-    """Return the matrix (N, K) of a CPU's layer, whose packed form can be read by its products alone."""
+    """Return the matrix (N, K) of a CPU layer: the product of its packed copy with the identity."""
     import torch
 
     width = getattr(module, "input_size", None) or module.embedding_dim
@@ -83,7 +83,7 @@ def _computed_with(module: Any) -> torch.Tensor:
 def _adapter_weights(
     modules: dict[str, Any], slot: int, packed: dict[str, Sequence[str]]
 ) -> Iterator[tuple[str, torch.Tensor]]:
-    """Yield the matrices of a slot, those of vLLM's stacked layers apart; B is scaled already."""
+    """Yield the adapter matrices of a slot, with stacked layers split. B is already scaled."""
     for path, module in modules.items():
         for kind, stacked in (("lora_A", "lora_a_stacked"), ("lora_B", "lora_b_stacked")):
             parts = getattr(module, stacked, None)
@@ -94,7 +94,7 @@ def _adapter_weights(
 
 
 def _packed(model: Any) -> dict[str, Sequence[str]]:
-    """Return the layers that each stacked layer holds, as qkv_proj holds q_proj, k_proj and v_proj."""
+    """Return the layers in each stacked layer, such as q_proj, k_proj and v_proj in qkv_proj."""
     return getattr(model, "packed_modules_mapping", {})
 
 

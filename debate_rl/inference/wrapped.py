@@ -1,4 +1,4 @@
-"""A policy around another one."""
+"""Policies that wrap another policy."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from debate.types import Completion, Policy, SampleRequest
 
 
 class WrappedPolicy:
-    """The policy ``inner``, of which a subclass changes some; all that is not there is the inner one's."""
+    """The policy ``inner``, with the methods that a subclass overrides. Everything else is passed through."""
 
     version: int
-    """The inner policy's."""
+    """The version of the inner policy."""
     unwrapped: ClassVar[bool] = False
-    """Whether ``engine_of`` looks inside."""
+    """Whether ``engine_of`` unwraps this policy."""
 
     def __init__(self, inner: Policy) -> None:
         self.inner = inner
@@ -24,19 +24,16 @@ class WrappedPolicy:
         return getattr(self.inner, name)
 
     async def update(self, weights: object, version: int) -> None:
-        """Give the inner policy its weights."""
+        """Update the inner policy."""
         await self.inner.update(weights, version)
 
     async def sample(self, request: SampleRequest) -> Completion:
-        """Have the inner policy answer a request."""
+        """Answer a request by the inner policy."""
         return await self.inner.sample(request)
 
 
 class SeatedPolicy(WrappedPolicy):
-    """The policy ``inner``, and ``remote``, who answers the requests of remote seats and never learns.
-
-    Weights and all else are the inner policy's.
-    """
+    """The policy ``inner``, except that the policy ``remote``, which never learns, answers remote seats."""
 
     unwrapped = True
 
@@ -45,12 +42,12 @@ class SeatedPolicy(WrappedPolicy):
         self.remote = remote
 
     async def sample(self, request: SampleRequest) -> Completion:
-        """Have a request answered by whom its seat names."""
+        """Answer a request by the policy of its seat."""
         return await (self.remote if request.seat == "remote" else self.inner).sample(request)
 
 
 def engine_of(policy: Policy) -> Policy:
-    """Return what generates the replies of a policy: the innermost one."""
+    """Return the innermost policy, which generates the replies."""
     while isinstance(policy, WrappedPolicy) and policy.unwrapped:
         policy = policy.inner
     return policy

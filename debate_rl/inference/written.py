@@ -1,4 +1,4 @@
-"""The part of a reply that is written so far: its tokens, or its text where an engine gives none."""
+"""The part of a reply that is written so far: its tokens, or its text if the engine returns no tokens."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WRITER = ("written", "read", "is_end")
 
 
 class Written:
-    """A reply so far in text, by an engine without tokens; a token is three characters if it counts none."""
+    """A reply by an engine that returns no tokens. If it counts none, a token is three characters."""
 
     def __init__(self, first: Completion, request: SampleRequest) -> None:
         self._first, self._newest, self._request = first, first, request
@@ -29,12 +29,12 @@ class Written:
         self.text += piece.text
 
     def cut(self, end: int) -> bool:
-        """Take back all after a character, since the engine may have written on; False if all is kept."""
+        """Remove the text from ``end`` on, if possible. Return whether it was removed."""
         self.text = self.text[:end]
         return True
 
     def add(self, text: str) -> None:
-        """Add what the model did not write."""
+        """Append text that the model did not write."""
         self.text += text
         self._spent += self.cost(text)
 
@@ -43,7 +43,7 @@ class Written:
         return -(-len(text) // 3)
 
     def left(self) -> int:
-        """Return how many tokens may follow; thinking counts, since an engine may not say how much it was."""
+        """Return how many tokens remain. Thinking counts too, since the engine may not report its length."""
         return self._request.max_tokens + self._request.thinking_tokens - self._spent
 
     def at_fence(self, stop: Sequence[str]) -> bool:
@@ -51,11 +51,11 @@ class Written:
         return self._newest.text.endswith(FENCE) and not self._newest.text.endswith(tuple(stop))
 
     def begun(self) -> Begun:
-        """Return what the model continues from."""
+        """Return the beginning from which the model continues."""
         return Begun((), self.text)
 
     def completion(self, reason: StopReason, calls: tuple[Call, ...]) -> Completion:
-        """Return the whole reply: with the engine's tokens where no program was in it, else their count."""
+        """Return the whole reply. After a program it has only a count of its tokens."""
         first = self._first
         if self._newest is first and not calls:
             return replace(first, text=self.text, calls=())
@@ -65,7 +65,7 @@ class Written:
 
 
 class WrittenTokens(Written):
-    """A reply in tokens: the model continues from exactly these, and all that was sampled is kept."""
+    """A reply in tokens. The model continues from exactly these, and every sampled token is kept."""
 
     def __init__(self, policy: Any, first: Completion, request: SampleRequest) -> None:
         super().__init__(first, request)
@@ -81,7 +81,7 @@ class WrittenTokens(Written):
         self._extend(piece.tokens, piece.logprobs, piece.forced)
 
     def cut(self, end: int) -> bool:
-        """Return False: all that was sampled is kept."""
+        """Return False: every sampled token is kept."""
         return False
 
     def add(self, text: str) -> None:
@@ -96,7 +96,7 @@ class WrittenTokens(Written):
         return len(self._policy.written(text))
 
     def left(self) -> int:
-        """Return how many tokens may follow; thinking has a limit of its own, and the context bounds all."""
+        """Return how many tokens remain. Thinking has its own limit, and the context limits everything."""
         if self._thought is None:
             behind = self.text.partition(THINK_END)[0] + THINK_END if self._request.thinking_tokens else ""
             self._thought = sum(offset < len(behind) for offset in self._offsets)
@@ -111,7 +111,7 @@ class WrittenTokens(Written):
         return not ended and self._completes(FENCE) and not any(map(self._completes, stop))
 
     def begun(self) -> Begun:
-        """Return what the model continues from."""
+        """Return the beginning from which the model continues."""
         return Begun(self._tokens, self.text)
 
     def completion(self, reason: StopReason, calls: tuple[Call, ...]) -> Completion:
@@ -132,7 +132,7 @@ class WrittenTokens(Written):
 
 
 def written_by(policy: Policy, first: Completion, request: SampleRequest) -> Written:
-    """Return an empty reply to a request, of the kind that the policy's first piece calls for."""
+    """Return an empty reply: in tokens if the first piece has tokens and the policy can encode text."""
     if first.tokens and all(hasattr(policy, name) for name in WRITER):
         return WrittenTokens(policy, first, request)
     return Written(first, request)
