@@ -36,8 +36,7 @@ from learner.update.batches import micro_batches
 from learner.update.forward import action_logprobs, reading
 from learner.update.learner import Learner
 from learner.update.reference import Reference
-from rewards.likelihood import Likelihoods
-from rewards.types import stream_of
+from rewards.types import Likelihoods, stream_of
 from transcripts.append import LineFile
 from transcripts.codec import decode, in_ascii
 from transcripts.errors import FieldError

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence, Set
 from types import MappingProxyType
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from debate.ramps import number
@@ -20,12 +21,11 @@ from rewards.criticism import criticised, persuasions
 from rewards.form import formed_turns
 from rewards.judging import judge_rewards, values_of_votes, with_consistency
 from rewards.labels import OF_TRUTH, Credit, credits_of
-from rewards.likelihood import Likelihoods, with_likelihood
 from rewards.peer import peer_scores
 from rewards.routing import by_grades, routed
 from rewards.shaping import AnswerKey, Shaping, same_spelling, shaping_of
 from rewards.truth import GRADES, score_of, truth_rewards, truth_turns, verdict_reward
-from rewards.types import Correct, PlainVote, Rewards, Verdicts, check_correct, stream_of
+from rewards.types import Correct, Likelihoods, PlainVote, Rewards, Stream, Verdicts, check_correct, stream_of
 from rewards.votes import DROPPED, BallotBox, ballot_box, ballot_box_of_votes, split_votes, valid_votes
 
 
@@ -210,3 +210,22 @@ def _grades(box: BallotBox, correct: Correct) -> dict[str, int]:
     if correct is not None:
         seen.update(GRADES[correct[turn.agent][turn.round]] for turn in box.solutions())
     return {f"grades/{name}": seen[name] for name in GRADES.values()}
+
+
+def likelihood_stream(likelihoods: Likelihoods) -> Stream:
+    """Return each solution's likelihood reward, (N, R): its mean log-probability minus the baseline's.
+
+    >>> likelihood_stream(Likelihoods(((-0.5, None),), -2.0))
+    ((1.5, None),)
+    """
+    baseline = likelihoods.baseline or 0.0
+    return tuple(
+        tuple(None if value is None else value - baseline for value in row) for row in likelihoods.logprobs
+    )
+
+
+def with_likelihood(rewards: Rewards, likelihoods: Likelihoods | None, config: RewardConfig) -> Rewards:
+    """Return the rewards with a likelihood stream, if the scheme has one and it was measured."""
+    if likelihoods is None or not config.reads_likelihood:
+        return replace(rewards, likelihood=UNSET)
+    return replace(rewards, likelihood=likelihood_stream(likelihoods))

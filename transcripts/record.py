@@ -14,12 +14,12 @@ from debate.prompting.shown import holds_solutions
 from debate.types import Debate, TurnId
 from debate.values import Value
 from rewards.labels import Credit
-from rewards.likelihood import Likelihoods
 from rewards.truth import GRADES, grade_of, of_truth_alone, score_of
 from rewards.types import (
     NO_REWARDS,
     OPTIONAL_STREAMS,
     STREAMS,
+    Likelihoods,
     Rewards,
     Truth,
     Verdicts,

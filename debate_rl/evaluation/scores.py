@@ -17,7 +17,7 @@ from msgspec import UNSET
 
 from debate import Completion, Debate, Problem, Turn
 from debate.early_stop import may_stop
-from debate.parsing.wellformed import is_well_formed
+from debate.parsing.tags import is_well_formed
 from debate.policy import token_counts
 from debate.prompting.shown import speakers
 from debate.seeds import derive_seed

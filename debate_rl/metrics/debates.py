@@ -15,7 +15,7 @@ from types import MappingProxyType
 from msgspec import UNSET
 
 from debate.config import DebateConfig
-from debate.parsing.wellformed import is_well_formed
+from debate.parsing.tags import is_well_formed
 from debate.policy import token_counts
 from debate.types import Debate, FailureReason
 from debate_rl.metrics.answers import answer_metrics, mean_of, score_metrics, source_metrics, winner_metrics
@@ -33,10 +33,9 @@ from learner.advantages import Author
 from learner.rows import CRITIC, GENERATOR, JUDGE, token_streams
 from rewards import STREAMS, Correct, Rewards, ballot_box, valid_votes
 from rewards.judging import JudgeCounts, consistencies, judge_counts
-from rewards.likelihood import Likelihoods
 from rewards.score import penalized_turns
 from rewards.truth import of_truth_alone
-from rewards.types import OPTIONAL_STREAMS, Verdicts, known_values, stream_named
+from rewards.types import OPTIONAL_STREAMS, Likelihoods, Verdicts, known_values, stream_named
 from rewards.votes import DuePair, due_pairs
 
 

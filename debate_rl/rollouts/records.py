@@ -18,8 +18,7 @@ from learner.advantages import TurnAdvantage
 from learner.types import agent_order
 from rewards import Credit, Rewards
 from rewards.labels import OF_TRUTH
-from rewards.likelihood import Likelihoods
-from rewards.types import Verdicts
+from rewards.types import Likelihoods, Verdicts
 from transcripts import Record, Timing, TurnAdvantages
 from transcripts.append import LineFile
 

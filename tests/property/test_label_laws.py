@@ -16,9 +16,8 @@ from learner.advantages import AdvantageConfig, StreamSettings, turn_advantages
 from learner.types import group_indices, transitions_of
 from rewards import RewardConfig, score_debates
 from rewards.labels import credits_of
-from rewards.likelihood import Likelihoods
 from rewards.shaping import same_spelling
-from rewards.types import STREAMS, Verdicts
+from rewards.types import STREAMS, Likelihoods, Verdicts
 
 SAID = Completion((), (), (), "", "stop", 0)
 GRADES = st.sampled_from([True, False, "missing", None])

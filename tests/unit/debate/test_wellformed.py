@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from debate import parse_turn
-from debate.parsing.wellformed import is_well_formed
+from debate.parsing.tags import is_well_formed
 
 
 @pytest.mark.parametrize(

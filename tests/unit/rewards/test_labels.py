@@ -9,10 +9,9 @@ from debate import Persona
 from debate.types import ParsedTurn, Problem, TurnId, Vote
 from rewards import Credit, RewardConfig, score_debates
 from rewards.labels import OF_TRUTH, credits_of, is_labelled
-from rewards.likelihood import Likelihoods
 from rewards.pseudo import Answered, last_majority, majority, verified, voted
 from rewards.shaping import same_spelling
-from rewards.types import Verdicts
+from rewards.types import Likelihoods, Verdicts
 
 A, B, C = (TurnId(agent, 0) for agent in range(3))
 PERSONAS = tuple(Persona(name, "") for name in "ABC")

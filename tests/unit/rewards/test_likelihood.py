@@ -11,7 +11,8 @@ from debate.types import Completion, ParsedTurn, Turn, TurnId
 from learner.advantages import AdvantageConfig, turn_advantages
 from learner.types import Transition
 from rewards import RewardConfig, check_scheme, score_debate
-from rewards.likelihood import Likelihoods, likelihood_stream
+from rewards.score import likelihood_stream
+from rewards.types import Likelihoods
 
 WEIGHTED = RewardConfig(likelihood_weight=0.5)
 
