@@ -101,7 +101,7 @@ class RewardConfig(Settings):
     or less."""
     likelihood_weight: Weight = 0.0
     """Weight of the likelihood stream: the log-probability of the gold answer given the reasoning alone,
-    under the frozen reference (rewards.score)."""
+    under the frozen reference (``Likelihoods``)."""
     self_correction: Weight = 0.0
     """Added to the shaping reward of a revision that peers score higher than the solution it revises.
     Critique only."""

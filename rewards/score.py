@@ -105,32 +105,6 @@ def score_debates(
     return routed(rewards, told, groups), credits
 
 
-def likelihood_stream(likelihoods: Likelihoods) -> Stream:
-    """Return each solution's log-probability minus the baseline, (N, R).
-
-        R = mean over the gold answer's tokens of log p(token | reasoning, tokens before)  -  that of a baseline
-
-    The question is hidden, so the reasoning must contain everything needed to predict the answer [Markovian
-    training, arXiv 2404.18988]. The mean over tokens follows the source: a long answer is not less likely
-    because of its length. The values are measured where the model is loaded (``debate_rl.likelihood``) and
-    stored with the debate.
-
-    >>> likelihood_stream(Likelihoods(((-0.5, None),), -2.0))
-    ((1.5, None),)
-    """
-    baseline = likelihoods.baseline or 0.0
-    return tuple(
-        tuple(None if value is None else value - baseline for value in row) for row in likelihoods.logprobs
-    )
-
-
-def with_likelihood(rewards: Rewards, likelihoods: Likelihoods | None, config: RewardConfig) -> Rewards:
-    """Return the rewards with a likelihood stream, if the scheme has one and it was measured."""
-    if likelihoods is None or not config.reads_likelihood:
-        return replace(rewards, likelihood=UNSET)
-    return replace(rewards, likelihood=likelihood_stream(likelihoods))
-
-
 def _with_shaping(rewards: Rewards, parts: Mapping[TurnId, Shaping], box: BallotBox) -> Rewards:
     """Return the rewards with a shaping stream and the counts of new, copied and corrected solutions."""
     if not parts:
@@ -235,3 +209,22 @@ def _grades(box: BallotBox, correct: Correct) -> dict[str, int]:
     if correct is not None:
         seen.update(GRADES[correct[turn.agent][turn.round]] for turn in box.solutions())
     return {f"grades/{name}": seen[name] for name in GRADES.values()}
+
+
+def likelihood_stream(likelihoods: Likelihoods) -> Stream:
+    """Return each solution's likelihood reward, (N, R): its mean log-probability minus the baseline's.
+
+    >>> likelihood_stream(Likelihoods(((-0.5, None),), -2.0))
+    ((1.5, None),)
+    """
+    baseline = likelihoods.baseline or 0.0
+    return tuple(
+        tuple(None if value is None else value - baseline for value in row) for row in likelihoods.logprobs
+    )
+
+
+def with_likelihood(rewards: Rewards, likelihoods: Likelihoods | None, config: RewardConfig) -> Rewards:
+    """Return the rewards with a likelihood stream, if the scheme has one and it was measured."""
+    if likelihoods is None or not config.reads_likelihood:
+        return replace(rewards, likelihood=UNSET)
+    return replace(rewards, likelihood=likelihood_stream(likelihoods))

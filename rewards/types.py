@@ -53,17 +53,6 @@ class Verdicts(Value, frozen=True):
         return None if score is None else score >= self.threshold
 
 
-class Likelihoods(Value, frozen=True):
-    """The gold answer's mean log-probability per token under a frozen model, in nats, without the question.
-
-    ``logprobs`` (N, R): after the reasoning of each solution; None if it did not fit the context.
-    ``baseline``: after the baseline of the problem; None without one.
-    """
-
-    logprobs: Stream
-    baseline: float | None = None
-
-
 STREAMS: Final = ("peer", "truth", "judge", "format")
 """The fields of ``Rewards`` that have a stream under every scheme."""
 OPTIONAL_STREAMS: Final = ("shaping", "likelihood", "persuasion")
@@ -83,7 +72,7 @@ class Rewards(Value, frozen=True):
 
     ``shaping`` (N, R): novelty, copying and length (rewards.shaping), only if the scheme rewards them.
 
-    ``likelihood`` (N, R): how well the reasoning alone predicts the gold answer (rewards.score), only if
+    ``likelihood`` (N, R): how well the reasoning alone predicts the gold answer (``Likelihoods``), only if
     the scheme rewards it.
 
     ``persuasion`` (N, R): the rewards of criticism (rewards.criticism), only in a critique.
@@ -117,6 +106,21 @@ def stream_named(rewards: Rewards | None, name: str) -> Stream:
     """
     stream: Stream | UnsetType = getattr(rewards, name, ())
     return () if stream is UNSET else stream
+
+
+class Likelihoods(Value, frozen=True):
+    """The gold answer's mean log-probability per token under a frozen model, in nats, without the question.
+
+    The question is hidden, so the reasoning must contain everything needed to predict the answer [Markovian
+    training, arXiv 2404.18988]. The mean over tokens follows the source: a long answer is not less likely
+    because of its length. ``debate_rl.likelihood`` measures the values where the model is loaded.
+
+    ``logprobs`` (N, R): after the reasoning of each solution; None if it did not fit the context.
+    ``baseline``: after the baseline of the problem; None without one.
+    """
+
+    logprobs: Stream
+    baseline: float | None = None
 
 
 NO_REWARDS = Rewards((), (), (), ())

@@ -1,4 +1,4 @@
-"""Define the tags of sections and of thinking, for parsing, cutting and escaping replies.
+"""Find the tags of sections and of thinking, for parsing, cutting and escaping replies.
 
 Tags ignore case and may contain whitespace and one attribute. ``<solution/>`` is a closing tag. An escaped
 tag has the same form between ``&lt;`` and ``&gt;``. Matching is linear because every repeat is bounded.
@@ -24,7 +24,7 @@ PLAIN = re.compile(f"<{_BODY}>", re.IGNORECASE | re.ASCII)
 ESCAPED = re.compile(f"&lt;{_BODY}&gt;", re.IGNORECASE | re.ASCII)
 PRIVATE = ("comparison", "think")
 """Blocks that are never shown to peers."""
-_XML_LIMIT = 1 << 20
+MAX_CHECKED = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +102,14 @@ def is_well_formed(text: str) -> bool:
     """Return whether the text, inside one root element, is well-formed XML. Never raises.
 
     This is stricter than the tolerant parser; both results are reported.
+
     Nothing is resolved or fetched: only the five entities of XML are allowed, no DTD and no network access.
     Texts longer than 2**20 characters count as not well-formed.
 
     >>> is_well_formed("<solution>4 &lt; 5</solution>"), is_well_formed("<solution>4 < 5</solution>")
     (True, False)
     """
-    if len(text) > _XML_LIMIT or "<!" in text or "<?" in text:
+    if len(text) > MAX_CHECKED or "<!" in text or "<?" in text:
         return False
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
     try:

@@ -1,8 +1,8 @@
-"""How much memory a step takes, by formulas of the model's shape and the step's work.
+"""The memory of a step, by formulas of the model's shape and the step's work.
 
-Everything is counted as if every reply spent its limit of tokens, and was shown whole to the others: a run
-takes less when replies stop early. The bytes of a layer are those of transformers' Llama and Qwen3 under
-PyTorch's autograd; the allocator's own overhead is not counted.
+All figures assume that every reply spends its token limit and is shown whole to the others; a run whose
+replies stop early takes less. The bytes of a layer are those of transformers' Llama and Qwen3 under PyTorch's
+autograd; the allocator's own overhead is not counted.
 """
 
 from __future__ import annotations
@@ -297,11 +297,11 @@ def _sampling(shape: Shape, load: Load, config: LearnerConfig, on_gpu: bool | No
 
 
 def of_first_rank(memory: Memory, model: Any, ranks: int, *, samples: bool) -> Memory:
-    """Return the memory of the first of several ranks, given that of a process alone.
+    """Return the memory of the first of several ranks, from that of a single process.
 
-    That is its share of weights, reference, optimizer and gradients; two layers at a time are whole, and so
-    is all outside of the layers, each with its gradient. Where the model itself ``samples``, it is there
-    whole.
+    The rank has its share of weights, reference, optimizer and gradients. Two layers at a time and everything
+    outside the layers are whole, with their gradients. If the model itself ``samples``, the rank also has a
+    whole copy.
     """
     layers = [
         list(one.parameters()) for one in model.modules() if isinstance(one, GradientCheckpointingLayer)
@@ -327,10 +327,10 @@ def _bytes(tensors: Iterable[torch.Tensor]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class EngineMemory:
-    """Bytes that the engine takes of a GPU and of its weights; ``token``: of a token in its cache.
+    """Bytes of the engine: its share of a GPU, its weights, and of a ``token`` in its cache.
 
-    ``limit``: the longest prompt with its reply that the engine is to take. ``overhead``: neither weights nor
-    cache. ``beside``: whether the learner is on the same GPU.
+    ``limit``: the most tokens of a prompt with its reply. ``overhead``: bytes of neither weights nor cache.
+    ``beside``: whether the learner is on the same GPU.
     """
 
     share: int
@@ -342,22 +342,22 @@ class EngineMemory:
 
     @property
     def tokens(self) -> int:
-        """Tokens that its cache holds."""
+        """The number of tokens that fit into the cache."""
         return max(0, (self.share - self.weights - self.overhead) // self.token)
 
     def asleep(self, memory: Memory) -> Memory:
-        """Return the memory of a step whose engine gives back its share while the learner learns."""
+        """Return the memory of a step whose engine frees its share while the learner learns."""
         return replace(memory, engine=self.overhead, sampling=self.share - self.overhead)
 
     def in_words(self, config: Config, load: Load) -> str:
-        """Return what the cache holds."""
+        """Return the capacity of the cache, in words."""
         where = "" if self.beside else ", on GPUs of its own"
         debates = self.tokens // (config.debate.num_agents * load.longest)
         held = f"weights of {size(self.weights)} and a cache of {self.tokens:,} tokens"
         return f"vLLM has {held}: {debates} debates at once at their longest{where}"
 
     def refuse_too_small(self, config: Config, load: Load) -> None:
-        """Raise ValueError where the cache holds no longest prompt and reply: vLLM would not start."""
+        """Raise ValueError if the longest prompt and reply exceed the cache: vLLM would not start."""
         if self.tokens < self.limit:
             least = self.weights + self.overhead + self.limit * self.token
             raise ValueError(
@@ -369,12 +369,12 @@ class EngineMemory:
 
 
 def overhead_of(there: int) -> int:
-    """Return the bytes that vLLM keeps besides weights and cache of a GPU that has ``there`` bytes."""
+    """Return vLLM's bytes besides weights and cache on a GPU of ``there`` bytes."""
     return LARGE_OVERHEAD if there >= LARGE else OVERHEAD
 
 
 def engine_memory(model: Any, config: Config, there: int, *, beside: bool) -> EngineMemory:
-    """Return what vLLM takes of a GPU with this many bytes; ``model`` may be without data."""
+    """Return vLLM's memory on a GPU of ``there`` bytes; ``model`` may be on the meta device."""
     vllm, shape = config.model.vllm, Shape(model)
     return EngineMemory(
         share=ceil(vllm.gpu_memory_utilization * there),
@@ -387,14 +387,14 @@ def engine_memory(model: Any, config: Config, there: int, *, beside: bool) -> En
 
 
 def memory_there(device: torch.device) -> int:
-    """Return the bytes of the device's memory, the machine's for a CPU."""
+    """Return the bytes of a GPU's memory, or of the machine's for a CPU."""
     if device.type == "cuda":
         return torch.cuda.mem_get_info(device)[1]
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def in_words(memory: Memory, there: int) -> str:
-    """Return what is needed of the ``there`` bytes that a device has, and by what."""
+    """Return in words the bytes needed of ``there``, and by which parts."""
     names = ("engine", "weights", "frozen", "reference", "optimizer", "sampling", "learning")
     parts = ", ".join(f"{name} {size(getattr(memory, name))}" for name in names if getattr(memory, name))
     phase = "sampling" if memory.sampling > memory.learning else "learning"
@@ -402,7 +402,7 @@ def in_words(memory: Memory, there: int) -> str:
 
 
 def cure(memory: Memory, config: Config, there: int) -> str:
-    """Return what to lower where memory does not do."""
+    """Return in words how to make a run fit the memory."""
     if memory.sampling > memory.learning:
         if memory.engine:  # it sleeps while the learner learns, and all of its sampling is its share
             return "lower model.vllm.gpu_memory_utilization"
@@ -417,7 +417,7 @@ def cure(memory: Memory, config: Config, there: int) -> str:
 
 
 def size(count: float) -> str:
-    """Return a number of bytes with its unit.
+    """Format a number of bytes with its unit.
 
     >>> size(1536), size(3 * 2**30)
     ('1.5 KiB', '3.0 GiB')

@@ -1,6 +1,6 @@
-"""What a run needs, told before its model is loaded: memory, work, hours and disk.
+"""The needs of a run before its model is loaded: memory, work and disk.
 
-The model is built without data from its settings, so only those and its tokenizer are downloaded.
+The model is built without weights, so only its settings and tokenizer are downloaded.
 """
 
 from __future__ import annotations
@@ -39,22 +39,22 @@ from debate_rl.warm_start.tokenizer import tiny_vocabulary
 from learner.update.config import FROM_SAMPLER
 
 CROWDED = 0.9
-"""Share of the memory over which ``learner.gradient_checkpointing = "auto"`` saves some."""
+"""Fraction of the memory above which ``learner.gradient_checkpointing = "auto"`` means true."""
 USUAL_CAP = 2.0
-"""Of importance weights, where ``learner.tis_cap`` is "auto" and an engine samples [Yao et al., 2025]."""
+"""Cap of importance weights if ``learner.tis_cap`` is "auto" and an engine samples [Yao et al., 2025]."""
 
 
 class TooLargeError(ValueError):
-    """A run that needs more memory than there is; the message says how to make it fit, or go on."""
+    """A run that needs more memory than there is; the message says how to make it fit or allow it."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A run's needs. ``there``: bytes of the memory it is planned for; ``uncounted``: why ``memory`` is None.
+    """A run's needs. ``there``: bytes of the available memory; ``uncounted``: why ``memory`` is None.
 
-    ``text``: bytes of text for each token, as in the first problem. ``done``: finished steps. ``chosen``:
-    the values chosen for settings that were "auto", by key. ``ranks``: processes that learn together, with a
-    GPU each; the memory is that of the first. ``on_gpu``: whether the memory is a GPU's.
+    ``text``: bytes of text per token, as in the first problem. ``done``: finished steps. ``chosen``: the
+    values chosen for "auto" settings, by key. ``ranks``: processes that learn together, each with a GPU;
+    ``memory`` is that of the first. ``on_gpu``: whether the memory is a GPU's.
     """
 
     config: Config
@@ -102,11 +102,11 @@ class Plan:
 
     @property
     def too_large(self) -> bool:
-        """Whether more memory is needed than there is."""
+        """Whether the run needs more memory than there is."""
         return self.memory is not None and self.memory.peak > self.there
 
     def refuse_too_large(self) -> None:
-        """Raise TooLargeError for a run that does not fit, unless ``train.over_memory`` lets it begin."""
+        """Raise TooLargeError for a run that does not fit, unless ``train.over_memory`` allows it."""
         if self.engine is not None:
             self.engine.refuse_too_small(self.config, self.load)
         if self.memory is not None and self.too_large and not self.config.train.over_memory:
@@ -117,7 +117,7 @@ class Plan:
             )
 
     def work_lines(self) -> list[str]:
-        """Return the lines about tokens, and about the disk that the run folder lies on."""
+        """Return the lines about tokens and disk space."""
         steps = max(self.config.train.steps - self.done, 0)
         read, said = (self.load.replies * sum(part) for part in zip(*self.load.rounds, strict=True))
         learnt = f"{_tokens(steps * self.load.row_tokens)} learnt from"
@@ -156,11 +156,11 @@ def planned(
     ranks: int = 1,
     assumed: bool = False,
 ) -> Plan | None:
-    """Return what the steps of a run after ``done`` others need; None if another engine computes them.
+    """Return the needs of the steps after the first ``done``; None if another engine computes them.
 
-    ``there``: bytes of the memory of the GPU it is planned for; None means this machine. ``ranks``: processes
-    that learn together, with engines on other GPUs. ``assumed``: whether the model's settings are those known
-    of its name, and its tokenizer counts characters. ValueError where the context is too small for a prompt.
+    ``there``: bytes of the planned GPU's memory; None means this machine. ``ranks``: processes that learn
+    together, with engines on other GPUs. ``assumed``: use the model's known settings and count characters as
+    tokens. ValueError if the context is too small for a prompt.
     """
     if config.model.policy not in (None, "vllm") or config.engine.kind != "local":
         return None
@@ -203,7 +203,7 @@ def planned(
 
 
 def _counted(plan: Plan) -> Plan:
-    """Return the plan with its memory, and with checkpointed gradients where only so it fits."""
+    """Return the plan with its memory, and with gradient checkpointing if memory is short."""
     memory = _memory(plan, plan.config)
     if plan.config.learner.gradient_checkpointing == "auto" and memory.peak > CROWDED * plan.there:
         learner = plan.config.learner.model_copy(update={"gradient_checkpointing": True})
@@ -216,7 +216,7 @@ def _counted(plan: Plan) -> Plan:
 
 
 def _with_sleep(plan: Plan) -> Plan:
-    """Return the plan with an engine that sleeps while the learner learns, where it does, or is to."""
+    """Return the plan, with an engine that sleeps while the learner learns if set, or if needed."""
     setting, engine = plan.config.model.vllm.sleep, plan.engine
     if engine is None or plan.memory is None or not (setting and engine.beside and plan.config.vllm_within):
         return plan
@@ -237,7 +237,7 @@ def _memory(plan: Plan, config: Config) -> Memory:
 
 
 def chosen_correction(config: Config) -> dict[str, float]:
-    """Return the cap of importance weights where it is "auto" and an engine has weights of its own."""
+    """Return the cap of importance weights if it is "auto" and an engine has its own weights."""
     learner, engine = config.learner, config.model.policy == "vllm" or config.engine.kind != "local"
     applies = engine and learner.tis_cap == "auto" and learner.old_logprobs == "recompute"
     applies = applies and learner.loss not in FROM_SAMPLER
@@ -253,14 +253,14 @@ def chosen_here(config: Config, data: Problems) -> Mapping[str, bool | float]:
 
 
 def evaluations_of(config: Config, held_out: int, *, done: int = 0) -> int:
-    """Return how many evaluations a run still makes with so many held-out problems, after ``done`` steps."""
+    """Return the number of evaluations that remain after ``done`` steps; ``held_out``: problems."""
     steps = config.train.steps
     left = range(done + 1 if done else 0, steps + 1)
     return sum(config.held_out.due(step, steps) for step in left) if held_out else 0
 
 
 def _tokens(count: float) -> str:
-    """Return a number of tokens.
+    """Format a number of tokens.
 
     >>> _tokens(1_230_000), _tokens(900), _tokens(236_000_000)
     ('1.2 M', '900', '236 M')

@@ -1,8 +1,8 @@
-"""Debates of later steps, held in a process of their own while a step is learnt from.
+"""Debates of later steps, held in a separate process while the learner learns from a step.
 
 A step's debates begin once the weights are at most ``train.async_level`` updates older than those that the
-step is to change. The step waits for all of its debates, in order: none is dropped, and short ones are not
-preferred. A run that resumes begins them again: nothing that was under way is needed.
+step changes. The step waits for all of its debates, so none is dropped and short ones are not preferred. A
+resumed run begins them again.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from debate_rl.sampling.problems import load_run_problems
 from debate_rl.sampling.sampler import Draw
 
 LOOK_S = 0.5
-"""Between two looks at the engines while a step's debates are waited for."""
+"""Seconds between two checks of the engines during a wait for debates."""
 
 
 class RolloutProcess:
-    """A ``RolloutWorker`` in its own process, which begins later steps' debates by itself."""
+    """A ``RolloutWorker`` in its own process, which begins the debates of later steps early."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class RolloutProcess:
 
 
 class Steps:
-    """What the process serves: the debates of any step, as soon as the weights are new enough."""
+    """Serves, in the process, the debates of any step as soon as the weights are new enough."""
 
     def __init__(
         self, config: Config, engines: Mapping[str, Any], version: int, ema: dict[str, float]
@@ -111,7 +111,7 @@ class Steps:
         return await asyncio.to_thread(self._worker.roll_out, step, lambda _: drawn, self._ema, Clock())
 
     async def published(self, version: int, ema: dict[str, float]) -> None:
-        """Note which weights the engines have."""
+        """Note the version of the engines' weights."""
         async with self._changed:
             self._version, self._ema = version, ema
             self._changed.notify_all()

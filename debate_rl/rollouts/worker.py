@@ -1,14 +1,18 @@
 """The debates of a step: held, graded and rewarded; silent problems are replaced.
 
+Seeds: debate j of problem i in a step with groups of K has the number i K + j, and its seed is
+``debate.seeds.debate_seed(derive_seed(config.seed, "debates", step), number, problem)``. Replacements of
+silent problems add "refill" and the number of the refill to the step's seed.
+
 Dynamic sampling (DAPO, arXiv 2503.14476) leaves out problems whose answers are all right or all wrong, and
-samples until the batch is full. Here a problem has several streams, and it is silent when those that decide
-give no turn an advantage other than 0. Votes received have no baseline by
-default and hardly ever tie in all debates, so where there is truth, truth alone decides. The rows of a silent
-problem are left out, and another problem takes its place, up to ``train.dynamic_sampling`` in a step.
+samples until the batch is full. Here a problem is silent if the streams that decide give every turn the
+advantage 0. If there is truth, truth alone decides, because votes received have no baseline by default and
+hardly ever tie in all debates. Another problem replaces a silent one, up to ``train.dynamic_sampling`` in a
+step.
 
 Adaptive sampling (``train.adaptive``) holds the debates of a problem in chunks until some are right and some
-are wrong. A debate is right where a solution of its last round is right, and wrong where one is wrong or
-missing; a debate of several agents may be both. Solutions without a verdict count as neither.
+are wrong. A debate is right if a solution of its last round is right, and wrong if one is wrong or missing;
+a debate of several agents may be both. Solutions without a verdict count as neither.
 """
 
 from __future__ import annotations

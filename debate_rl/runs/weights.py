@@ -1,4 +1,4 @@
-"""The weights that a run kept: which checkpoint holds them, and loading them into a model."""
+"""Find the checkpoint that holds a run's weights, and load it into a model."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class KeptWeights(NamedTuple):
-    """A checkpoint and its policy version, as in transcripts; ``path`` None: the recipe's own weights."""
+    """A checkpoint and its policy version, as in transcripts; ``path`` None: the recipe's weights."""
 
     path: Path | None
     version: int
@@ -44,9 +44,9 @@ def newest_weights(run: Path) -> Path:
 
 
 def weights_of_version(run: Path, config: Config, version: int) -> KeptWeights:
-    """Return the weights of a policy version, or the newest where no good checkpoint holds it.
+    """Return the weights of a policy version, or the newest if no good checkpoint has that version.
 
-    Version 0 is what the run began with: the warm start, or without one the model of the recipe.
+    Version 0 means the start weights: the warm start, or else the model of the recipe.
     """
     for path in reversed([*checkpoints(run / WARM_START), *checkpoints(run / "checkpoints")]):
         if damage(path) is None and version_of(path) == version:
@@ -87,7 +87,7 @@ def version_of(path: Path) -> int:
 def start_of(name: str) -> Path:
     """Return the checkpoint that ``warm_start.from_run`` names, RUN or RUN@WEIGHTS.
 
-    Without a name of weights it is the run's warm start; of a run that learnt from replies, the newest.
+    RUN alone means its warm start, or the newest checkpoint of a supervised run.
     """
     run, at, weights = name.rpartition("@")
     named = bool(at) and not Path(name).exists()
@@ -109,7 +109,7 @@ def start_of(name: str) -> Path:
 
 
 def load_kept(config: Config, path: Path | None) -> tuple[Any, Any]:
-    """Return the run's model with the weights of a checkpoint (None: as it began) and its tokenizer."""
+    """Return the run's model with the weights of a checkpoint (None: start weights) and its tokenizer."""
     model, tokenizer = load_run_model(config)
     if path is not None:
         load_checkpoint(path, model=model, restore_rng=False, verify=False)
@@ -118,14 +118,14 @@ def load_kept(config: Config, path: Path | None) -> tuple[Any, Any]:
 
 
 def load_run_model(config: Config) -> tuple[Any, Any]:
-    """Return the model that a run begins with, and its tokenizer; on a CPU it has ``use_threads``."""
+    """Return the model that a run begins with and its tokenizer; set threads on a CPU."""
     use_threads(config)
     vocabulary = tiny_vocabulary(config)
     return load_model(config.model, vocabulary=vocabulary, seed=derive_seed(config.seed, "model"))
 
 
 def load_weights(model: Any, folder: Path) -> None:
-    """Load what ``save_pretrained`` wrote, in place; ValueError if names or shapes do not match."""
+    """Load weights saved by ``save_pretrained``, in place; ValueError if names or shapes do not match."""
     if hasattr(model, "load_pretrained"):  # a service, which has the weights
         model.load_pretrained(folder)
     else:
@@ -180,7 +180,7 @@ def _refuse_other(names: list[str]) -> None:
 
 
 NARROW = 512
-"""Below this width a product is done before a second thread has woken up."""
+"""Models below this hidden width use one thread: waking a second one takes longer than a product."""
 EXPLICIT = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 FACT = "threads"
 """The key in run.json."""
@@ -189,9 +189,9 @@ FACT = "threads"
 def use_threads(config: Config) -> tuple[int, str] | None:
     """Set torch's threads for a model on a CPU; return their number and a line about it; None on a GPU.
 
-    A narrow model gets one thread, another half the cores: threads wait for each other by spinning, so one
-    that another process keeps from its core stops all. A resumed run keeps its number. The environment
-    (``EXPLICIT``) overrides both, and a lower number set by ``torch.set_num_threads`` stays.
+    A narrow model gets one thread, others half the cores, because a thread without a free core stalls all
+    others. A resumed run keeps its number. The environment (``EXPLICIT``) overrides both, and a lower number
+    set by ``torch.set_num_threads`` stays.
     """
     import torch
 
@@ -210,7 +210,7 @@ def use_threads(config: Config) -> tuple[int, str] | None:
 
 
 def _kept(run: Path) -> int | None:
-    """Return the number of a run's earlier start; None if it is not known."""
+    """Return the number of threads of a run's earlier start; None if unknown."""
     try:
         facts = read_json(run / "run.json")
     except (OSError, ValueError):

@@ -1,7 +1,7 @@
 """Replies to learn from, and the files and data sets that hold them.
 
 A row of a file has a question and a ``reply`` that is learnt as it is written, or a question and a written
-``solution``, which gets the form that the prompt set asks for, or a chat in ``messages``. Files of ``debate
+``solution`` that is formatted as the prompt set requires, or a chat in ``messages``. Files of ``debate
 traces`` are read the same way.
 """
 
@@ -40,10 +40,10 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A reply and the problem that it solves; a written ``solution`` has no form of a reply yet.
+    """A problem and its reply, or a written ``solution`` that is not formatted as a reply yet.
 
-    ``messages``: the prompt if it is not that of the problem. ``prompts``: the checksum of the prompt set
-    that the reply was given to, "" if it is unknown. ``location``: where it was read.
+    ``messages``: the prompt, if it is not built from the problem. ``prompts``: the checksum of the prompt set
+    that the reply answers, "" if unknown. ``location``: where the row was read.
     """
 
     problem: Problem
@@ -61,7 +61,7 @@ class Example:
 
 @dataclass
 class Source:
-    """One file or data set, read row by row; ``unusable`` counts rows of a set that nobody can learn."""
+    """One file or data set, read row by row; ``unusable`` counts the skipped rows of a set."""
 
     name: str
     unusable: int = 0
@@ -70,7 +70,7 @@ class Source:
     def read(self, *, split: str, limit: int | None, seed: int, levels: Levels = None) -> Iterator[Example]:
         """Yield at most ``limit`` examples; DataError for a row that cannot be read.
 
-        ``levels``: those of a synthetic family, which makes its problems; None is all that it has.
+        ``levels``: the levels of a synthetic family to generate; None means all.
         """
         if self.name.removesuffix(WITH_TOOL) in FAMILIES:
             if limit is None:
@@ -103,9 +103,9 @@ def chosen_by(
     per_problem: int | None,
     lost: Counter[str],
 ) -> list[Item]:
-    """Return the items to learn from, each text of a problem once; ``lost`` counts what each filter took.
+    """Return the items to learn from, each text of a problem once; ``lost`` counts items per filter.
 
-    ``described`` gives the reason to leave an item out ("" keeps it), a key of its problem, and its text.
+    ``described`` returns the reason to leave an item out ("" keeps it), a key of its problem, and its text.
     """
     seen: set[tuple[str, str]] = set()
     of_problem: Counter[str] = Counter()
@@ -131,7 +131,6 @@ def of_family(kind: str) -> tuple[str, str]:
 
 
 def _of_family(name: str, split: str, limit: int, seed: int, levels: Levels) -> Iterator[Example]:
-    """Yield a right solution of each of a synthetic family's problems, with programs if the name says so."""
     family = FAMILIES[name.removesuffix(WITH_TOOL)].of_levels(levels)
     rng = Random(derive_seed(seed, "attempts"))
     for problem in family.problems(split=split, limit=limit, seed=seed):
@@ -143,7 +142,7 @@ def _of_family(name: str, split: str, limit: int, seed: int, levels: Levels) -> 
 
 
 def is_file(name: str) -> bool:
-    """Return whether a name in ``sft.data`` is that of a file or folder, not of a data set.
+    """Return whether a name in ``sft.data`` means a file or folder, not a data set.
 
     >>> is_file("traces/mine.jsonl"), is_file("numinamath_cot"), is_file("AI-MO/NuminaMath-CoT")
     (True, False, False)
@@ -153,7 +152,7 @@ def is_file(name: str) -> bool:
 
 
 def example_of_set(entry: DataSet, row: Record, split: str) -> Example:
-    """Return a row of a data set that comes with written solutions."""
+    """Return the example of a row of a data set with written solutions."""
     if entry.name == "openr1_math":
         given = _verified_generation(row)
     else:
@@ -165,7 +164,7 @@ def example_of_set(entry: DataSet, row: Record, split: str) -> Example:
 
 
 def _verified_generation(row: Record) -> str:
-    """Return the first generation that was verified and complete, as OpenR1-Math names them."""
+    """Return the first verified and complete generation of a row of OpenR1-Math."""
     columns: list[list[object]] = []
     for name in ("generations", "correctness_math_verify", "is_reasoning_complete"):
         value = row.value(name, name)
@@ -183,7 +182,7 @@ def _as_shot(problem: Problem, solution: str) -> Shot:
 
 
 def examples_of(row: Record) -> Iterator[Example]:
-    """Yield the examples of a row of a file: one, or of a chat one for each message of the assistant."""
+    """Yield the examples of a row of a file: one, or one for each assistant message of a chat."""
     if (grade := row.find("grade", "grade")) and grade[1] not in (None, "right", True):
         raise row.error("grade", "is not 'right', and nothing is learnt from wrong replies", grade[1])
     reply, chat = row.find("reply", *REPLIES), row.find("messages", "messages")
@@ -233,7 +232,7 @@ def _example(
 
 
 def _problem(row: Record, question: str) -> Problem:
-    """Return the problem of a row as far as the row says; learning a reply needs no answer."""
+    """Return the problem of a row; it may lack an answer, because learning a reply needs none."""
     kind = row.find("kind", "kind")
     if kind is not None and kind[1] not in KINDS:
         raise row.error("kind", f"is not one of {', '.join(KINDS)}", kind[1])
@@ -267,7 +266,7 @@ def _reply(row: Record) -> str:
 
 
 def _messages(row: Record, value: object) -> tuple[Message, ...]:
-    """Return a chat; the row's error where an entry has no known role, or no text."""
+    """Return a chat; the row's error if an entry has no known role or no text."""
     if not isinstance(value, list) or not value:
         raise row.error("messages", "is not a list of messages", value)
     messages: list[Message] = []

@@ -1,6 +1,4 @@
-"""The replies of a supervised run: read, filtered, kept apart from held-out problems, and encoded as
-tokens.
-"""
+"""The replies of a supervised run: read, filtered, separated from held-out problems, and encoded."""
 
 from __future__ import annotations
 
@@ -44,16 +42,16 @@ from learner.types import Row
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Encoded:
-    """One example as tokens: ``ids`` (L,) int32, and which of them are learnt, ``learnt`` (L,) bool."""
+    """An example as tokens: ``ids`` (L,) int32; ``learnt`` (L,) bool is True for tokens with a loss."""
 
     ids: NDArray[np.int32]
     learnt: NDArray[np.bool_]
 
 
 def batch_rows(examples: Sequence[Encoded], version: int = 0) -> list[Row]:
-    """Return the learner's rows of examples; all that is learnt has weight 1.
+    """Return the learner's rows of examples; all learnt tokens have weight 1.
 
-    Two rows each are a star, so that one can show whether reading together is right.
+    Each pair of rows is a star, so that the learner can check shared prefixes.
     """
     rows: list[Row] = []
     for index, one in enumerate(examples):
@@ -74,7 +72,7 @@ def batch_rows(examples: Sequence[Encoded], version: int = 0) -> list[Row]:
 
 
 class ReplyEncoder:
-    """Turns examples into tokens by a run's prompt set, its tokenizer and the template of its model."""
+    """Encodes examples with a run's prompt set, tokenizer and chat template."""
 
     def __init__(self, config: Config, model: Any, tokenizer: Any) -> None:
         self._debate, self._seed = config.debate, config.seed
@@ -89,9 +87,9 @@ class ReplyEncoder:
         return cls(config, *sketch_model(config.model, vocabulary=vocabulary, on_gpu=False))
 
     def encode(self, example: Example) -> Encoded:
-        """Return an example as tokens; DataError, with its location, if it has no form of a reply.
+        """Return an example as tokens. All tokens of the reply are learnt except tool outputs.
 
-        All tokens of the reply are learnt but those of tool outputs.
+        DataError, with the example's location, if the example cannot be formatted as a reply.
         """
         messages = example.messages or self.prompt(example)
         prompt = self._speech.encode(messages)
@@ -110,22 +108,22 @@ class ReplyEncoder:
         return Encoded(ids, np.concatenate((np.zeros(len(prompt), np.bool_), learnt)))
 
     def prompt(self, example: Example) -> tuple[Message, ...]:
-        """Return the prompt of the first round as RL shows it to one of the agents, drawn by the seed."""
+        """Return the prompt of the first round of RL for an agent drawn by the seed."""
         seed = derive_seed(self._seed, "sft", example.problem.id)
         seating = seat_debate(example.problem, self._debate, seed)
         budget = ContextBudget(None, lambda _: 0)
         return agent_prompt(seating, (), seed % self._debate.num_agents, 0, budget).messages
 
     def text(self, example: Example) -> str:
-        """Return the reply as it is written, or a written solution in the form of the prompt set."""
+        """Return the reply, or the solution formatted as the prompt set requires."""
         return example.reply if example.solution is None else shot_reply(self._texts, example.solution)
 
 
 @dataclass(frozen=True)
 class Replies(Problems):
-    """The problems whose replies are learnt, those replies as tokens, and those that are held back.
+    """Problems with their encoded replies: ``learnt``, and ``held_back`` for the validation loss.
 
-    ``train`` has one problem for each of ``learnt``. ``lost``: how many replies each filter left out.
+    ``train`` has one problem for each of ``learnt``. ``lost``: the number of replies per filter.
     """
 
     learnt: tuple[Encoded, ...] = ()
@@ -134,7 +132,7 @@ class Replies(Problems):
 
     @property
     def played(self) -> tuple[Problem, ...]:
-        """The problems that are evaluated: nobody debates the others."""
+        """The problems that are evaluated."""
         return self.never_trained
 
     def findings(self) -> dict[str, object]:
@@ -196,7 +194,6 @@ def _read(config: Config, lost: Counter[str]) -> list[Example]:
 
 
 def _chosen(examples: Sequence[Example], sft: SftConfig, lost: Counter[str]) -> list[Example]:
-    """Return the examples of these levels, each text once, and at most ``per_problem`` of a problem."""
     levels = None if sft.levels is None else {normal_level(str(level)) for level in sft.levels}
 
     def described(example: Example) -> tuple[str, str, str]:
@@ -212,7 +209,7 @@ def _chosen(examples: Sequence[Example], sft: SftConfig, lost: Counter[str]) -> 
 
 
 def _refuse_other_prompts(examples: Sequence[Example], config: Config) -> None:
-    """Refuse replies that were given to another prompt set: their form is not the one of RL."""
+    """Refuse replies to another prompt set, whose format differs from that of RL."""
     if config.sft.other_prompts:
         return
     own = checksum(prompt_path(config.debate.prompts))
@@ -227,7 +224,7 @@ def _refuse_other_prompts(examples: Sequence[Example], config: Config) -> None:
 def _without_held_out(
     examples: list[Example], config: Config, lost: Counter[str]
 ) -> tuple[list[Example], Problems]:
-    """Return the examples whose problems are not held out, and the problems of both."""
+    """Return the examples whose problems are not held out, and the run's problems."""
     environment, held_out = load_held_out(config)
     unique = tuple({example.problem: None for example in examples})
     files = file_checksums(config)
@@ -242,7 +239,7 @@ def _without_held_out(
 def _encoded(
     examples: Sequence[Example], config: Config, lost: Counter[str]
 ) -> list[tuple[Example, Encoded]]:
-    """Return the examples that are short enough with their tokens; a warning says how many are not."""
+    """Return the examples of at most ``sft.max_tokens`` with their tokens; warn of longer ones."""
     encoder, most = ReplyEncoder.of(config), config.sft.max_tokens
     pairs = [(example, encoder.encode(example)) for example in examples]
     short = [(example, encoded) for example, encoded in pairs if len(encoded.ids) <= most]
@@ -263,7 +260,7 @@ def _encoded(
 def held_apart(
     pairs: Sequence[tuple[Example, Encoded]], count: int, seed: int
 ) -> tuple[list[tuple[Example, Encoded]], list[tuple[Example, Encoded]]]:
-    """Return (learnt, held back): whole problems, drawn by the seed, until ``count`` are held back."""
+    """Split pairs into (learnt, held back): draw whole problems until ``count`` pairs are held back."""
     keys = [question_hash(example.problem.question) for example, _ in pairs]
     sizes, held, total = Counter(keys), set[str](), 0
     order = list(sizes)
@@ -283,7 +280,7 @@ def held_apart(
 
 
 def _checksums(config: Config, loaded: Problems, pairs: Sequence[tuple[Example, Encoded]]) -> dict[str, str]:
-    """Return the checksums of all files that were read, of the encoded replies, and of held-out problems."""
+    """Return the checksums of the files read, of the encoded replies, and of held-out problems."""
     files = {
         str(file): checksum(Path(file))
         for name in config.sft.data

@@ -6,7 +6,7 @@ are compared with the learner's own, and the first difference is named.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -103,13 +103,17 @@ class Canary:
         rows = [_row(reply, request) for reply, request in pairs]
         difference = self._difference(rows)
         bound = max(BOUNDS[kind] for kind in (dtype, self._compute or torch.float32))
-        own = self._frozen | self._trained
+        own, cached = self._frozen | self._trained, report.cached_tokens
         learns = "adapter" if any(".lora_" in name for name in self._trained) else "weights"
         fault = (
             self._wrong_reading(report)
             or _wrong_weights("base", report.digests, self._frozen, {})
             or _wrong_weights(learns, report.digests, self._trained, before)
-            or _wrong_cache(report)
+            or (
+                f"cache: {cached} tokens of a prompt came from the prefix cache of older weights"
+                if cached
+                else None
+            )
             or (None if difference <= bound else self._wrong_logprobs(rows, difference, bound))
         )
         return difference, len(report.digests.keys() & own.keys()) / len(own), fault
@@ -125,7 +129,10 @@ class Canary:
         return "head: the engine rounds its logits to 16 bits" if report.rounded_head else None
 
     def _wrong_logprobs(self, rows: Sequence[Row], difference: float, bound: float) -> str:
-        for name, others in _other_temperatures([row.temperature for row in rows]):
+        asked = [row.temperature for row in rows]
+        wrong = {f"temperature {one:g} in every request": [one] * len(asked) for one in sorted({1.0, *asked})}
+        wrong["each temperature applied twice"] = [one**2 for one in asked]
+        for name, others in wrong.items():
             pairs = zip(rows, others, strict=True)
             if self._difference([replace(row, temperature=other) for row, other in pairs]) <= bound:
                 return f"temperature: the engine's log-probabilities are those at {name}"
@@ -144,19 +151,6 @@ def _row(reply: Completion, request: SampleRequest) -> Row:
     nothing, nobody = np.zeros(len(ids), np.float32), np.zeros(len(ids), np.int8)
     of = (request.debate, reply.policy_version, request.turn, request.temperature)
     return Row(ids, mask, logprobs, nothing, nobody, *of)
-
-
-def _other_temperatures(asked: Sequence[float]) -> Iterator[tuple[str, list[float]]]:
-    """Yield temperatures that a wrong engine might use: one value everywhere, or each applied twice."""
-    for value in sorted({1.0, *asked}):
-        yield f"temperature {value:g} in every request", [value] * len(asked)
-    yield "each temperature applied twice", [value**2 for value in asked]
-
-
-def _wrong_cache(report: EngineReport) -> str | None:
-    if not report.cached_tokens:
-        return None
-    return f"cache: {report.cached_tokens} tokens of a prompt came from the prefix cache of older weights"
 
 
 def _wrong_weights(

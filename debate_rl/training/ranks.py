@@ -1,8 +1,8 @@
 """Processes of one machine that learn together, as torchrun starts them: "ranks".
 
-The first rank holds the run: its folder, problems, policy, engines and figures. It asks the others over
-sockets, and all do the same at the same time, each with its share of the model and of the rows. A rank that
-ends is noticed by its socket: the run then ends too, and says what is saved.
+The first rank holds the run: its folder, problems, policy, engines and figures. It calls the others over
+sockets. All ranks do the same work at the same time, each on its share of the model and of the rows. If a
+rank ends, its socket closes; the run then ends too, and its message says what is saved.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from contextlib import contextmanager, nullcontext
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -43,16 +44,16 @@ from learner.update.shards import cut, gathered, outline, shard
 from learner.update.tally import WorstTokens
 
 GRACE_S = 10.0
-"""For what a rank computes with one that has ended; then it leaves."""
+"""Seconds that a rank may still wait for a failed one in a collective operation before it exits."""
 START_S = 120.0
-"""For the other ranks to answer at the start."""
+"""Seconds for the other ranks to answer at the start."""
 SETTLE_S = 0.5
-"""After a failure, for the end of another rank to be noticed that caused it."""
+"""Seconds after a failure in which the end of the rank that caused it shows."""
 TORCHRUN = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 AGENT = "TORCHELASTIC_USE_AGENT_STORE"
-"""What torchrun sets in the environment, and a process group of another program would read."""
+"""Environment variables of torchrun, removed so that process groups of engines do not read them."""
 FAILED = 2
-"""The exit code of a rank that cannot go on."""
+"""The exit code of a rank that cannot continue."""
 
 
 class Share:
@@ -62,7 +63,7 @@ class Share:
         self.ranks, self._mesh = ranks, mesh
 
     def load(self, config: Config, settings: LearnerConfig) -> None:
-        """Build the run's model, cut it, and make a learner of it; its trained weights are taken next."""
+        """Build the run's model, shard it, and make its learner; ``take_weights`` must follow."""
         model, reference = self._cut_model(config, settings), None
         if settings.needs_reference and not config.model.lora_rank:
             reference = self._cut_model(config, settings).requires_grad_(False).eval()
@@ -77,9 +78,9 @@ class Share:
 
     @torch.no_grad()
     def take_weights(self, model: Any, reference: bool) -> None:
-        """Take the trained weights of the first rank's whole ``model``; the others have none, and give None.
+        """Copy the trained weights from the first rank's whole ``model``; the other ranks pass None.
 
-        ``reference``: whether they are the reference's too.
+        ``reference``: whether to copy them to the reference as well.
         """
         own = self.learner.reference.module if reference and self.learner.reference else None
         into = [dict(one.named_parameters()) for one in (self.learner.model, own) if one is not None]
@@ -94,36 +95,24 @@ class Share:
 
     @torch.no_grad()
     def give_weights(self, model: Any) -> None:
-        """Put the trained weights into the first rank's whole ``model``, one tensor at a time."""
+        """Copy the trained weights to the first rank's whole ``model``, one tensor at a time."""
         into = dict(model.named_parameters()) if model is not None else {}
         for name, value in trained(self.learner.model).items():
             full = whole(value.detach())
             if name in into:
                 into[name].copy_(full)
 
-    def step(self, rows: Sequence[Row]) -> dict[str, float]:
-        """Learn from the rank's share of the rows."""
-        return self.learner.step(rows)
-
-    def skip(self) -> dict[str, float]:
-        """Leave a step out."""
-        return self.learner.skip()
-
-    def logprobs(self, rows: Sequence[Row]) -> Tensor:
-        """Return the log-probabilities of rows, the same on all ranks."""
-        return self.learner.logprobs(rows)
-
     def state(self) -> dict[str, Any]:
         """Return the learner's state: whole on the first rank."""
         return gathered(self.learner.state_dict())
 
     def take_state(self, state: dict[str, Any]) -> None:
-        """Take a state up: the whole one on the first rank, its outline on the others."""
+        """Load a state: the whole one on the first rank, its outline on the others."""
         self.learner.load_state_dict(cut(state, self._mesh))
 
 
 class RankedLearner:
-    """The learner of several ranks, as the first of them asks it; ``model`` is whole, and learns as well."""
+    """The learner of several ranks, used by the first rank; the whole ``model`` follows its weights."""
 
     def __init__(self, group: RankGroup, model: Any, config: Config, settings: LearnerConfig) -> None:
         self._group, self._model = group, model
@@ -139,12 +128,12 @@ class RankedLearner:
 
     @property
     def bad_steps(self) -> int:
-        """The last steps in a row that could not move the weights."""
+        """The number of latest consecutive steps that could not change the weights."""
         return self._own.bad_steps
 
     @property
     def halfway(self) -> bool:
-        """Whether a step has begun its updates and not ended."""
+        """Whether a step has begun its updates and has not ended."""
         return self._own.halfway
 
     @property
@@ -153,34 +142,34 @@ class RankedLearner:
         return self._own.worst
 
     def step(self, rows: Sequence[Row]) -> dict[str, float]:
-        """Learn from rows as ``Learner.step`` does."""
-        metrics: dict[str, float] = self._group.ask("step", rows)
+        """Do ``Learner.step`` on all ranks."""
+        metrics: dict[str, float] = self._group.ask("learner.step", rows)
         self._group.ask("give_weights", None, own=(self._model,))
         return metrics
 
     def skip(self) -> dict[str, float]:
-        """Leave a step out as ``Learner.skip`` does."""
-        metrics: dict[str, float] = self._group.ask("skip")
+        """Do ``Learner.skip`` on all ranks."""
+        metrics: dict[str, float] = self._group.ask("learner.skip")
         return metrics
 
     def logprobs(self, rows: Sequence[Row]) -> Tensor:
-        """Return what ``Learner.logprobs`` does."""
-        found: Tensor = self._group.ask("logprobs", rows)
+        """Return the result of ``Learner.logprobs``."""
+        found: Tensor = self._group.ask("learner.logprobs", rows)
         return found
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what ``Learner.state_dict`` does, whole."""
+        """Return the whole result of ``Learner.state_dict``."""
         state: dict[str, Any] = self._group.ask("state")
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take up a state, and the weights that ``model`` has."""
+        """Load a state, and the weights of ``model``."""
         self._group.ask("take_state", outline(state_dict), own=(state_dict,))
         self._group.ask("take_weights", None, False, own=(self._model, False))
 
 
 class RankGroup:
-    """The first rank's view of all ranks. ``saved`` says in words what a resumed run would begin from."""
+    """The first rank's view of all ranks. ``saved`` says from where a run would resume."""
 
     def __init__(self, share: Share, others: Sequence[Remote]) -> None:
         self.share, self._others = share, others
@@ -189,9 +178,10 @@ class RankGroup:
         self._answers: list[Future[Any]] = []
 
     def ask(self, method: str, *arguments: object, own: Sequence[object] | None = None) -> Any:
-        """Have every rank call a method of its share; return the result of this rank's call.
+        """Call a method of the share on every rank; return the result of this rank's call.
 
-        ``own``: this rank's arguments, if they differ. RankError if a rank has ended or its call failed.
+        ``method`` may have dots. ``own``: this rank's arguments, if they differ. RankError if a rank has
+        ended or its call failed.
         """
         self.refuse_lost()
         packed = pickle.dumps(arguments)  # a connection would not copy tensors, but share their memory
@@ -199,7 +189,7 @@ class RankGroup:
         for answered in self._answers:
             answered.add_done_callback(self._leave_in_time)
         try:
-            result = getattr(self.share, method)(*(arguments if own is None else own))
+            result = attrgetter(method)(self.share)(*(arguments if own is None else own))
             for answered in self._answers:
                 answered.result()
         except (RuntimeError, RemoteError) as error:  # one that ended breaks what the others compute with it
@@ -257,7 +247,7 @@ class _Served:
 
     async def ask(self, method: str, packed: bytes) -> None:
         """Call a method of the share."""
-        getattr(self._share, method)(*pickle.loads(packed))
+        attrgetter(method)(self._share)(*pickle.loads(packed))
 
     async def end(self) -> None:
         """Note that the first rank is done."""
@@ -275,7 +265,6 @@ def joined(config: Config, ranks: Ranks) -> Iterator[RankGroup | None]:
         yield None
         return
     kind = _device_of(config, ranks)
-    _refuse_sleep(config, ranks)
     with nullcontext() if ranks.index else memory_folder() as home:
         share, addresses = _join(kind, ranks, home)
         if ranks.index:
@@ -289,7 +278,7 @@ def joined(config: Config, ranks: Ranks) -> Iterator[RankGroup | None]:
 
 
 def _device_of(config: Config, ranks: Ranks) -> str:
-    """Return the device type that ranks learn on; ValueError if there is not one device for each rank."""
+    """Return the device type that ranks learn on; ValueError if this machine or recipe cannot have ranks."""
     device, name = resolve_device(config.model.device), config.model.device
     if os.environ.get("LOCAL_WORLD_SIZE", str(ranks.count)) != str(ranks.count):
         raise ValueError("torchrun --nnodes: ranks on several machines are not supported; start all on one")
@@ -313,15 +302,12 @@ def _device_of(config: Config, ranks: Ranks) -> str:
         raise ValueError(f'engine.kind = "{config.engine.kind}": learns elsewhere; start one process')
     if resolve_dtype(config.model) == torch.float16:
         raise ValueError("model.dtype=float16: is not learnt in by several ranks; set bfloat16 or float32")
-    return device.type
-
-
-def _refuse_sleep(config: Config, ranks: Ranks) -> None:
     if config.model.vllm.sleep is True:
         raise ValueError(
             f"model.vllm.sleep = true: with {ranks.count} ranks engines have GPUs of their own, and never "
             'sleep; set it to "auto"'
         )
+    return device.type
 
 
 def _join(kind: str, ranks: Ranks, home: str | None) -> tuple[Share, list[Address]]:
