@@ -140,7 +140,7 @@ class LocalPolicy(SpeakingPolicy):
     begins within a think block, which the prompt opens if the template does not. Thinking that has spent a
     request's ``thinking_tokens`` is closed by force, and the answer is sampled after it. ``context_tokens``
     (prompt plus completion) defaults to the model's limit; completions are cut to fit (stop_reason "length"),
-    and a prompt that leaves no room for a reply raises ValueError. ``compute`` is the type of matrix products,
+    and a prompt that leaves no room for a reply raises ValueError. ``compute``: the type of matrix products,
     None for the type of the weights. It must equal the learner's type: products in bfloat16 round small
     updates of float32 weights away.
     """
