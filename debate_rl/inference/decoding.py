@@ -157,8 +157,8 @@ def characters(pieces: Sequence[bytes]) -> tuple[str, list[int]]:
 def _complete(held: bytes, first: bytes, head: str, *, waits: bool) -> int:
     """Return how many characters the decoder's ``held`` bytes make without the next byte, ``first``.
 
-    ``head`` is the output for that byte, and ``waits`` whether the decoder then holds back bytes. Python holds
-    back the bytes of half a surrogate (ED, then A0 or more), although each of them is one character.
+    ``head`` is the output for that byte, and ``waits`` whether the decoder then holds back bytes. Python
+    holds back the bytes of half a surrogate (ED, then A0 or more), although each is one character.
     """
     if held[:1] == b"\xed" and (held + first)[1:2] >= b"\xa0":
         return len(held)
