@@ -79,8 +79,6 @@ def read_stored(path: Path, look: Look | None = None) -> Stored:
 
 
 class _Means:
-    """Sums and counts of figures by step."""
-
     def __init__(self) -> None:
         self._values: dict[str, dict[int, tuple[float, int]]] = defaultdict(dict)
 

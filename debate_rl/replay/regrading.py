@@ -1,8 +1,6 @@
 """Stored replies graded again, as sampled and cut at stop strings: no model and no torch.
 
-Replies come from a run's training transcripts and from the folders of evaluations. Each is cut first, never
-inside its thinking, then its solution is read and graded under every mode. Figures are shares with intervals,
-and the part of a gain that is learning to stop.
+Each reply is cut first, never inside its thinking; then its solution is read and graded under every mode.
 """
 
 from __future__ import annotations
@@ -233,9 +231,8 @@ def _grade(
         figures = {"sampled": sampled, "clipped": after, "moved": moved, "stopping": less(sampled, after)}
         figures["changed"] = None if moved is None else abs(moved)
         figures["differs"] = None if differs is None else abs(differs)
-        figures["cut"] = float(
-            text[len(cut) :] not in ("", *stops)
-        )  # a reply may have ended at its stop string
+        # a reply may have ended at its stop string
+        figures["cut"] = float(text[len(cut) :] not in ("", *stops))
         for figure, found in figures.items():
             sheet.put(figure, mode, id, found)
         sheet.ungraded[mode] += (sampled is None) + (after is None)

@@ -1,6 +1,4 @@
-"""Stored debates under a reward scheme: rewards and advantages of a step as training computes them, and what
-changes from a run's own scheme to another.
-"""
+"""Rewards and advantages of stored debates under a run's own scheme, and what another scheme changes."""
 
 from __future__ import annotations
 

@@ -93,7 +93,6 @@ def _line(axes: Axes, chart: Chart, index: int, colour: str) -> None:
 
 
 def _bars(axes: Axes, chart: Chart, index: int, colour: str) -> None:
-    """Draw one series of bars with its intervals; with ticks they are horizontal."""
     series, count, lying = chart.series[index], len(chart.series), bool(chart.ticks)
     step = min((b - a for a, b in pairwise(sorted(set(series.x)))), default=1.0)
     room = (0.68 if lying else step * 0.8) / count
@@ -108,7 +107,6 @@ def _bars(axes: Axes, chart: Chart, index: int, colour: str) -> None:
 
 
 def _name(axes: Axes, chart: Chart) -> None:
-    """Label the axes and the rules."""
     from matplotlib.ticker import MaxNLocator
 
     lying = chart.kind == "bars" and bool(chart.ticks)

@@ -282,7 +282,6 @@ def cascade_figures(study: Study) -> Iterator[Figure]:
 
 
 def _graphs(study: Study) -> Iterator[Figure]:
-    """Yield shares of debates, of triples, and means over judged rounds."""
     table, clusters = study.graphs, study.clusters(study.graphs)
     yield _figure("graph/cycles", intervals.mean(table["cycle"], clusters))
     yield _figure("graph/condorcet", intervals.mean(table["condorcet"], clusters))

@@ -68,7 +68,6 @@ def judgment_sections(judged: Judged, found: Sequence[Finding], *, prefix: str =
 
 
 def _figures(judged: Judged, stem: str) -> Iterator[tuple[Cell, ...]]:
-    """Yield the figures of one group, those without a value with the reason."""
     for figure in judged.figures:
         head, _, rest = figure.name.partition("/")
         first, slash, label = rest.partition("/")

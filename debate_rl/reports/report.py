@@ -177,7 +177,6 @@ def training_looks(run: Run, name: str) -> Iterator[Look]:
 
 
 def _training_text(run: Run) -> str:
-    """Return how accuracy on the problems trained on moved, without a verdict."""
     moved = run.change("accuracy")
     if moved is None:
         return "accuracy in training is not known"

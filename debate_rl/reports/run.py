@@ -273,7 +273,6 @@ def _read_json(path: Path) -> Any:
 
 
 def _read_evaluations(paths: Iterable[Path]) -> dict[str, dict[str, Bounded]]:
-    """Return the figures of the evaluations that were made afterwards, by their label."""
     figures: dict[str, dict[str, Bounded]] = defaultdict(dict)
     for path in paths:
         rows = _read_json(path)

@@ -243,7 +243,6 @@ def splits(right: int, count: int) -> list[tuple[float, float, float]]:
 
 
 def _compared(runs: Sequence[Run]) -> Part:
-    """Return the table of the last evaluations of all runs, each minus that of the first run."""
     rows: list[tuple[Cell, ...]] = []
     for name in HELD_OUT:
         last = [evaluated[-1][1] if (evaluated := run.evaluated(name)) else None for run in runs]
@@ -285,7 +284,6 @@ def causes_section(runs: Sequence[Run]) -> Section:
 
 
 def _examples(run: Run, wrong: Sequence[WrongSolution]) -> Rows:
-    """Yield the newest wrong solutions of each cause, one of a problem."""
     for cause in CAUSES:
         newest: dict[str, WrongSolution] = {}
         for one in reversed(wrong):
