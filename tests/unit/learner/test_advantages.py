@@ -25,31 +25,26 @@ def approx(values):
 # One stream ---------------------------------------------------------------------------------------
 
 
-def test_group_mean_and_population_std():
-    # mean 0.25, population std sqrt(3)/4
-    std = sqrt(3) / 4 + 1e-4
-    advantages = stream_advantages([1.0, 0.0, 0.0, 0.0], "aaaa", baseline="group", scale="group")
-    assert advantages == approx([0.75 / std, -0.25 / std, -0.25 / std, -0.25 / std])
+STD = sqrt(3) / 4 + 1e-4  # of 1, 0, 0, 0, by the population
 
 
-def test_none_is_out_of_mean_and_std_and_stays_none():
-    advantages = stream_advantages([1.0, None, 0.0], "aaa", baseline="group", scale="none")
-    assert advantages == [0.5, None, -0.5]
-
-
-def test_each_group_has_its_own_baseline():
-    advantages = stream_advantages([1.0, 3.0, 10.0, 0.0], "aabb", baseline="group", scale="none")
-    assert advantages == [-1.0, 1.0, 5.0, -5.0]
-
-
-def test_rloo_subtracts_the_mean_of_the_others():
-    advantages = stream_advantages([1.0, 0.0, 0.5], "aaa", baseline="rloo", scale="none")
-    assert advantages == [0.75, -0.75, 0.0]
-
-
-def test_rloo_over_the_groups_std():
-    advantages = stream_advantages([1.0, 0.0], "aa", baseline="rloo", scale="group")
-    assert advantages == approx([1 / 0.5001, -1 / 0.5001])
+@pytest.mark.parametrize(
+    ("baseline", "scale", "groups", "values", "expected"),
+    [
+        ("group", "group", "aaaa", [1.0, 0.0, 0.0, 0.0], [0.75 / STD, *[-0.25 / STD] * 3]),
+        ("group", "none", "aaa", [1.0, None, 0.0], [0.5, None, -0.5]),
+        ("group", "none", "aabb", [1.0, 3.0, 10.0, 0.0], [-1.0, 1.0, 5.0, -5.0]),
+        ("rloo", "none", "aaa", [1.0, 0.0, 0.5], [0.75, -0.75, 0.0]),
+        ("rloo", "group", "aa", [1.0, 0.0], [1 / 0.5001, -1 / 0.5001]),
+        ("none", "none", "abb", [0.5, 1.0, 1.0], [0.5, 1.0, 1.0]),  # even alone or equal
+        ("none", "group", "aa", [1.0, 1.0], [None, None]),
+        # the std sqrt(2) of all values: group b has no contrast but counts
+        ("group", "batch", "aabb", [4.0, 0.0, 2.0, 2.0], [2 / sqrt(2), -2 / sqrt(2), None, None]),
+        ("group", "batch", "aa", [0.02, 0.0], [0.01 / 0.1, -0.01 / 0.1]),  # the least divisor
+    ],
+)
+def test_advantages_of_a_stream_by_hand(baseline, scale, groups, values, expected):
+    assert stream_advantages(values, groups, baseline=baseline, scale=scale) == approx(expected)
 
 
 @pytest.mark.parametrize("baseline", ["group", "rloo"])
@@ -57,25 +52,6 @@ def test_rloo_over_the_groups_std():
 def test_a_group_without_contrast_gives_no_signal(baseline, scale):
     values = [0.3, 0.3, 0.3, 1.0, None, None]
     assert stream_advantages(values, "aaabcc", baseline=baseline, scale=scale) == [None] * 6
-
-
-def test_no_baseline_keeps_values_even_alone_or_equal():
-    assert stream_advantages([0.5, 1.0, 1.0], "abb", baseline="none", scale="none") == [0.5, 1.0, 1.0]
-
-
-def test_dividing_by_the_std_of_equal_values_gives_no_signal():
-    assert stream_advantages([1.0, 1.0], "aa", baseline="none", scale="group") == [None, None]
-
-
-def test_batch_scale_is_the_std_of_all_values():
-    # values 4, 0, 2, 2: mean 2, population std sqrt(2); group b has no contrast but counts in the std
-    advantages = stream_advantages([4.0, 0.0, 2.0, 2.0], "aabb", baseline="group", scale="batch")
-    assert advantages == approx([2 / sqrt(2), -2 / sqrt(2), None, None])
-
-
-def test_batch_scale_has_a_floor():
-    advantages = stream_advantages([0.02, 0.0], "aa", baseline="group", scale="batch")
-    assert advantages == approx([0.01 / 0.1, -0.01 / 0.1])
 
 
 def test_rae_reads_the_mean_before_it_takes_the_step_in():
