@@ -232,29 +232,22 @@ def check_scheme(
     >>> (check_scheme(DebateConfig(num_agents=3), RewardConfig(), verifiable=False) or "").split(":")[0]
     'The judge stream is off'
     """
-    _refuse_pseudo_without_labels(rewards)
-    _refuse_ballots_of_nothing(debate, rewards)
-    _refuse_idle_generator(debate, rewards, (verifiable and rewards.knows_truth) or verdicts or coins)
-    _refuse_penalty_for_all(debate, rewards)
-    warnings = (
-        _votes_warning(debate, rewards),
-        _own_work_warning(debate, rewards),
-        _criticism_warning(debate, rewards, verifiable and rewards.knows_truth),
-        _judge_warning(debate, rewards, verifiable and _judges_by_grades(rewards), verdicts),
-    )
-    return " ".join(warning for warning in warnings if warning) or None
-
-
-def _judges_by_grades(rewards: RewardConfig) -> bool:
-    return rewards.labels > 0 or rewards.judge_pseudo
-
-
-def _refuse_pseudo_without_labels(rewards: RewardConfig) -> None:
     if rewards.judge_pseudo and rewards.pseudo == "none":
         raise ValueError(
             'rewards.judge_pseudo = true: there are no pseudo-labels (rewards.pseudo = "none"); name a rule '
             "there, or leave it out"
         )
+    _refuse_ballots_of_nothing(debate, rewards)
+    _refuse_idle_generator(debate, rewards, (verifiable and rewards.knows_truth) or verdicts or coins)
+    _refuse_penalty_for_all(debate, rewards)
+    judged_by_grades = verifiable and (rewards.labels > 0 or rewards.judge_pseudo)
+    warnings = (
+        _votes_warning(debate, rewards),
+        _own_work_warning(debate, rewards),
+        _criticism_warning(debate, rewards, verifiable and rewards.knows_truth),
+        _judge_warning(debate, rewards, judged_by_grades, verdicts),
+    )
+    return " ".join(warning for warning in warnings if warning) or None
 
 
 def _refuse_ballots_of_nothing(debate: DebateConfig, rewards: RewardConfig) -> None:
