@@ -17,10 +17,10 @@ import numpy as np
 from msgspec.structs import replace
 
 from debate import Completion, DebateConfig, Problem, Turn
-from debate.parsing.clipping import clipped
 from debate.prompting.shown import reads_untagged
 from debate.prompting.texts import load_prompts
 from debate.reply import Untagged, read_reply, untagged_rule
+from debate.stops import clipped
 from debate.types import WITHOUT_TRUTH
 from debate_rl.config.recipes import read_run_config
 from debate_rl.evaluation.folder import IDENTITY
