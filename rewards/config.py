@@ -9,7 +9,6 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from debate.config import DebateConfig
 from debate.ramps import Penalty, Share, Weight, number, settings_at, values_of
 from debate.settings import Settings
-from rewards.form import Form
 from rewards.peer import peer_rule
 from rewards.pseudo import Pseudo
 
@@ -71,7 +70,7 @@ class RewardConfig(Settings):
     """For graded scores (instructions followed, F1, verdicts). "whole": reward pass or fail. "partial":
     reward the score, scaled from ``truth_wrong`` to ``truth_correct``. "auto": "partial" for problems of kind
     "rubric", scored by a verifier model, and "whole" for others."""
-    form: Form = "boxed"
+    form: Literal["boxed", "answer_is", "hashes"] = "boxed"
     """The answer format that ``form_bonus`` rewards: a box, a sentence with "the answer is", or a line after
     ####."""
     form_bonus: Weight = 0.0
@@ -157,6 +156,11 @@ class RewardConfig(Settings):
     def knows_truth(self) -> bool:
         """Whether problems with a gold answer have any source for their truth stream."""
         return self.labels > 0 or self.pseudo != "none"
+
+    @property
+    def hides_any_label(self) -> bool:
+        """Whether the scheme may use anything other than the gold answers of all problems."""
+        return self.labels < 1 or self.label_levels is not None or self.pseudo != "none"
 
     @property
     def stream_weights(self) -> tuple[float, float]:

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 
-from debate.parsing.grammar import (
+from debate.parsing.ballot_grammar import (
     BULLET,
     JOIN,
     LEAD,

@@ -17,10 +17,10 @@ import numpy as np
 from msgspec.structs import replace
 
 from debate import Completion, DebateConfig, Problem, Turn
-from debate.parsing.clipping import clipped
 from debate.prompting.shown import reads_untagged
 from debate.prompting.texts import load_prompts
 from debate.reply import Untagged, read_reply, untagged_rule
+from debate.stops import clipped
 from debate.types import WITHOUT_TRUTH
 from debate_rl.config.recipes import read_run_config
 from debate_rl.evaluation.folder import IDENTITY
@@ -287,9 +287,8 @@ def lines_of(sheet: Sheet, *, clip: bool) -> Iterator[Row]:
 def gains_of(sheets: Sequence[Sheet]) -> Iterator[Row]:
     """Yield the gains of each part over the first source that has it, of training apart from evaluations.
 
-    ``sampled`` and ``clipped``: how much more is right; ``stopping``: the first minus the second, which is
-    the gain of learning to stop alone. Evaluations are compared with the first one of the same problems
-    (``paired``): others say nothing about a gain.
+    ``sampled`` and ``clipped`` are gains in right replies; ``stopping``, the first minus the second, is the
+    gain from learning to stop. Evaluations are compared with the first one of the same problems (``paired``).
     """
     for part in dict.fromkeys(sheet.part for sheet in sheets):
         of_part = [sheet for sheet in sheets if sheet.part == part]

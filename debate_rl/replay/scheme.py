@@ -17,8 +17,8 @@ from learner.advantages import AdvantageConfig, turn_advantages
 from learner.advantages.turns import Advantages, generator_streams
 from learner.types import Transition, group_indices, transitions_of
 from rewards import STREAMS, Credit, RewardConfig, Rewards, score_debates
-from rewards.finite import finite
 from rewards.measured import measure
+from rewards.nan_rewards import drop_nan_rewards
 from rewards.types import OPTIONAL_STREAMS, stream_named, value_of
 from transcripts import Record, RunStore, TurnAdvantages
 from transcripts.record import PARTS
@@ -101,7 +101,7 @@ def score_step(records: Sequence[Record], scheme: Scheme) -> ScoredStep:
         key=key_by_itself,
         coins=scheme.coins,
     )
-    scored = [finite(one) for one in given]
+    scored = [drop_nan_rewards(one) for one in given]
     rewards, not_finite = [reward for reward, _ in scored], [count for _, count in scored]
     return ScoredStep(step, records, rewards, credits, not_finite, transitions_of(debates, rewards, groups))
 

@@ -129,20 +129,11 @@ def _name(axes: Axes, chart: Chart) -> None:
         axes.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True))  # whole steps
     for name, value in chart.rules:
         (axes.axvline if lying else axes.axhline)(value, color=INK, linewidth=0.9, linestyle=(0, (4, 3)))
-        place: Any = {
-            "xy": (1.0, value),
-            "xycoords": ("axes fraction", "data"),
-            "xytext": (-2, 2),
-            "ha": "right",
-        }
+        xy, units, offset = (1.0, value), ("axes fraction", "data"), (-2, 2)
         if lying:
-            place = {
-                "xy": (value, 1.0),
-                "xycoords": ("data", "axes fraction"),
-                "xytext": (2, 1),
-                "ha": "left",
-            }
-        axes.annotate(printable(name), textcoords="offset points", va="bottom", fontsize=7.5, **place)
+            xy, units, offset = (value, 1.0), ("data", "axes fraction"), (2, 1)
+        place: Any = {"xycoords": units, "xytext": offset, "textcoords": "offset points", "va": "bottom"}
+        axes.annotate(printable(name), xy, ha="left" if lying else "right", fontsize=7.5, **place)
 
 
 def _short(text: str) -> str:

@@ -168,9 +168,10 @@ def less_half(chosen: Where, clusters: Codes) -> Estimate | None:
 
 
 def own_work(study: Study) -> tuple[Where, Where, Codes]:
-    """Return votes (n,) on wrong work against right, by judges who were wrong: for it, its author, problem.
+    """Return three columns (n,) on votes between right and wrong work: for the wrong one, is it own, problem.
 
-    The judge's own wrong work is compared with wrong work of others, where no own work is in the pair.
+    Own wrong work of a judge is compared with wrong work of others in pairs without own work, both by judges
+    whose answer was wrong.
     """
     table, clusters = study.pairs, study.clusters(study.pairs)
     wrong, own = -table["better"], table["own"]

@@ -41,8 +41,6 @@ from debate_rl.reports.run import LEAST, Run
 from debate_rl.reports.training import debates_of, sections_of
 from transcripts import RunStore, TranscriptError
 
-MALFORMED = (LookupError, ValueError)
-"""The errors of a record whose turns or tables do not fit its protocol."""
 MOST_ADVICE = 2
 LATE_WRONG = "accuracy.last_round:0"
 URGENCY = ("bad", "warn", "", "good")
@@ -63,7 +61,7 @@ def judge_run(name: str, filter: str = "", *, tell: Callable[[int], object] = la
         for id, record in run.records(filter):
             try:
                 study.add(record, id)
-            except MALFORMED as error:
+            except (LookupError, ValueError) as error:  # turns or tables do not fit the protocol
                 raise TranscriptError(f"{name}: debate {id} cannot be read: {error!r}") from error
             tell(total)
     if not total:

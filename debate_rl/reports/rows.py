@@ -264,7 +264,7 @@ def _winner(debate: JudgedDebate) -> Iterator[Row]:
 
 
 def _adoptions(debate: JudgedDebate) -> Iterator[Row]:
-    """Yield each answer taken over from some, and not all, of the others that the prompt showed.
+    """Yield each answer that an agent adopted from some, but not all, of the others in its prompt.
 
     ``excess``: whether the first shown gave it, minus the share of all.
     """
