@@ -60,7 +60,7 @@ class Source(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """One solution as stored, in a debate of this protocol, and its grade then."""
+    """One stored solution, the protocol of its debate, and its stored grade."""
 
     problem: Problem
     turn: Turn
@@ -317,7 +317,7 @@ def _gain(sheet: Sheet, base: Sheet, name: str, mode: str, *, paired: bool) -> E
 
 
 def table_of(lines: Sequence[Row], *, clip: bool) -> list[list[str]]:
-    """Return the lines as a table, heads first; what a line shares with the one above it stands once."""
+    """Return the lines as a table, heads first; names equal to those of the line above stay empty."""
     heads = ["replies of", "part", "replies", "mode", "as sampled"]
     heads += ["clipped", "clipped - as sampled", "cut", "grade changed"] if clip else []
     table, above = [[*heads, "not as stored"]], list[str]()
@@ -395,7 +395,7 @@ def stops_of(clip: str) -> StopsOf:
 
 
 def own_environment(path: Path) -> Environment | None:
-    """Return the environment of one's own that graded a run's replies; None for data sets and families."""
+    """Return the user's environment that graded a run's replies; None for data sets and families."""
     run = next((one for one in (path, *path.resolve().parents[:2]) if (one / "config.toml").is_file()), None)
     if run is None:
         return None

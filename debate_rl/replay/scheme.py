@@ -165,10 +165,10 @@ def replay_run(
     last: int | None = None,
     tell: Callable[[], None] = lambda: None,
 ) -> Iterator[DebateChange]:
-    """Yield what changes in the debates of a filter in steps ``first`` to ``last``; FilterError as ever.
+    """Yield the changes of the debates that a filter finds in steps ``first`` to ``last``.
 
-    Filter and steps choose what is shown. Advantages are of whole steps all the same, and with running means
-    the steps before ``first`` are replayed too. ``tell`` is called for each debate read.
+    Advantages are computed over whole steps; with running means, the steps before ``first`` are replayed too.
+    ``tell`` is called for each debate read. FilterError for a filter that is not valid.
     """
 
     def counted() -> Iterator[tuple[str, Record]]:
@@ -272,7 +272,7 @@ def same_advantages(stored: Sequence[TurnAdvantages], found: Sequence[TurnAdvant
 
 
 def close(a: float | None, b: float | None) -> bool:
-    """Return whether two numbers are equal up to rounding; no number equals only no number."""
+    """Return whether two numbers are equal up to rounding; None equals only None."""
     if a is None or b is None:
         return a is b
     return isclose(a, b, rel_tol=CLOSE, abs_tol=CLOSE)

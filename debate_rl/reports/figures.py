@@ -57,12 +57,12 @@ class Figure:
 
     @property
     def about(self) -> dict[str, Any]:
-        """What it is, in a line, and where it is from ("-": from nowhere else): a row of tables.toml."""
+        """The figure's row in tables.toml: what the figure is, and its source ("-" for none)."""
         return about(self.name)
 
     @property
     def range(self) -> tuple[float, float]:
-        """The least and the most that it can be."""
+        """The smallest and the largest possible value."""
         low, high = self.about.get("range", (0.0, 1.0))
         return low, high
 

@@ -93,7 +93,7 @@ def whole_report(
 
 
 def with_stages(names: Sequence[str]) -> list[str]:
-    """Return the folders of runs, those of its stages in place of a curriculum that has begun one."""
+    """Return the folders of runs; the folders of its stages replace a curriculum that has begun one."""
     begun = ([str(one) for one in stage_runs(Path(n)) if (one / "config.toml").is_file()] for n in names)
     return [run for name, stages in zip(names, begun, strict=True) for run in (stages or [name])]
 

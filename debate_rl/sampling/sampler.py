@@ -75,7 +75,7 @@ class Sampler:
         return self._drawn(step).draw
 
     def remember(self, step: int, graded: Iterable[tuple[str, Sequence[Truth]]]) -> None:
-        """Take in the last grades of a step's debates by problem id, where a gate looks at them."""
+        """Remember the last grades of a step's debates by problem id, if a gate needs them."""
         if not self.config.sampling.remembers:
             return
         last: dict[str, list[Truth]] = defaultdict(list)
@@ -164,7 +164,7 @@ class Sampler:
         return Drawn(Draw(chosen, tuple(spare)), cursors, counts)
 
     def _take(self, step: int, size: int, cursors: dict[str, int], counts: Counter[str]) -> tuple[int, ...]:
-        """Return this many problems by the weights of the sets; advance cursors and counts."""
+        """Return ``size`` problems, divided among the sets by weight; advance cursors and counts."""
         weights = self.weights(step)
         coin = random.Random(derive_seed(self.config.seed, "mixture", step)).random()
         sizes = parts_of(size, list(weights.values()), coin)
@@ -179,7 +179,7 @@ class Sampler:
     ) -> list[int]:
         """Return the next problems of a set that all gates admit.
 
-        Where a whole epoch has none, the gates are lifted for the problems that the step still lacks.
+        If a whole epoch has none, the gates are lifted for the problems that the step still lacks.
         """
         chosen: list[int] = []
         refused = 0
