@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
 from msgspec import UNSET, UnsetType
 
-from debate.compression import Compressor
+from debate.compression import Compressor, without_tokens
 from debate.concurrency import stops_released, together
 from debate.config import DebateConfig
 from debate.early_stop import Agreed, same_as_written, stopped_after, stops
@@ -35,7 +35,6 @@ from debate.prompting.shown import (
 )
 from debate.reply import read_reply, untagged_rule
 from debate.seeds import derive_seed
-from debate.swapping import ballot_prompts, second_ballot, turned_round
 from debate.swiss import Pair, next_pairs, result_of, same_answers
 from debate.types import (
     SUMMARIZER,
@@ -184,15 +183,24 @@ async def _asked_again(
     seating: Seating, past: Past, turns: Sequence[Turn], policy: Policy, seed: int, name: str
 ) -> tuple[Swapped, ...]:
     """Return a second ballot of each judge of the final ballot, with the solutions in the other order."""
-    turned, other = turned_round(seating), derive_seed(seed, "swapped")
-    ballots = [turn for turn in turns if turn.id.round == seating.config.num_rounds]
-    prompts = ballot_prompts(turned, past, ballots, policy)
-    asked = [
-        _spoken(turned, policy, turn_request(turned, prompt, turn, other, name), prompt, unheard)
-        for turn, prompt in prompts.items()
-    ]
+    config, other = seating.config, derive_seed(seed, "swapped")
+    turned = replace(seating, orders=tuple(order[::-1] for order in seating.orders))
+    asked: list[Coroutine[object, object, Turn]] = []
+    for ballot in turns:
+        agent, round_ = ballot.id
+        if round_ == config.num_rounds:
+            pair = [turn.agent for turn in ballot.compared] if asks_pairs(config, round_) else None
+            budget = context_budget(speaker_at(policy, config.seat(agent)), config)
+            prompt = agent_prompt(turned, past[:round_], agent, round_, budget, pair=pair)
+            request = turn_request(turned, prompt, ballot.id, other, name)
+            asked.append(_spoken(turned, policy, request, prompt, unheard))
     said = await together(asked) if asked else []
-    return tuple(second_ballot(turn, tuple(votes_of(turn, seating.handles))) for turn in said)
+    return tuple(
+        Swapped(
+            turn.id, turn.compared, without_tokens(turn.completion), tuple(votes_of(turn, seating.handles))
+        )
+        for turn in said
+    )
 
 
 async def _spoken(

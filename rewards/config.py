@@ -9,7 +9,6 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from debate.config import DebateConfig
 from debate.ramps import Penalty, Share, Weight, number, settings_at, values_of
 from debate.settings import Settings
-from rewards.form import Form
 from rewards.peer import peer_rule
 from rewards.pseudo import Pseudo
 
@@ -71,7 +70,7 @@ class RewardConfig(Settings):
     """For graded scores (instructions followed, F1, verdicts). "whole": reward pass or fail. "partial":
     reward the score, scaled from ``truth_wrong`` to ``truth_correct``. "auto": "partial" for problems of kind
     "rubric", scored by a verifier model, and "whole" for others."""
-    form: Form = "boxed"
+    form: Literal["boxed", "answer_is", "hashes"] = "boxed"
     """The answer format that ``form_bonus`` rewards: a box, a sentence with "the answer is", or a line after
     ####."""
     form_bonus: Weight = 0.0
@@ -159,6 +158,11 @@ class RewardConfig(Settings):
         return self.labels > 0 or self.pseudo != "none"
 
     @property
+    def hides_any_label(self) -> bool:
+        """Whether the scheme may use anything other than the gold answers of all problems."""
+        return self.labels < 1 or self.label_levels is not None or self.pseudo != "none"
+
+    @property
     def stream_weights(self) -> tuple[float, float]:
         """The weights of peer and truth in the generator's credit, at a step. Both are 1 if votes are routed.
 
@@ -228,29 +232,22 @@ def check_scheme(
     >>> (check_scheme(DebateConfig(num_agents=3), RewardConfig(), verifiable=False) or "").split(":")[0]
     'The judge stream is off'
     """
-    _refuse_pseudo_without_labels(rewards)
-    _refuse_ballots_of_nothing(debate, rewards)
-    _refuse_idle_generator(debate, rewards, (verifiable and rewards.knows_truth) or verdicts or coins)
-    _refuse_penalty_for_all(debate, rewards)
-    warnings = (
-        _votes_warning(debate, rewards),
-        _own_work_warning(debate, rewards),
-        _criticism_warning(debate, rewards, verifiable and rewards.knows_truth),
-        _judge_warning(debate, rewards, verifiable and _judges_by_grades(rewards), verdicts),
-    )
-    return " ".join(warning for warning in warnings if warning) or None
-
-
-def _judges_by_grades(rewards: RewardConfig) -> bool:
-    return rewards.labels > 0 or rewards.judge_pseudo
-
-
-def _refuse_pseudo_without_labels(rewards: RewardConfig) -> None:
     if rewards.judge_pseudo and rewards.pseudo == "none":
         raise ValueError(
             'rewards.judge_pseudo = true: there are no pseudo-labels (rewards.pseudo = "none"); name a rule '
             "there, or leave it out"
         )
+    _refuse_ballots_of_nothing(debate, rewards)
+    _refuse_idle_generator(debate, rewards, (verifiable and rewards.knows_truth) or verdicts or coins)
+    _refuse_penalty_for_all(debate, rewards)
+    judged_by_grades = verifiable and (rewards.labels > 0 or rewards.judge_pseudo)
+    warnings = (
+        _votes_warning(debate, rewards),
+        _own_work_warning(debate, rewards),
+        _criticism_warning(debate, rewards, verifiable and rewards.knows_truth),
+        _judge_warning(debate, rewards, judged_by_grades, verdicts),
+    )
+    return " ".join(warning for warning in warnings if warning) or None
 
 
 def _refuse_ballots_of_nothing(debate: DebateConfig, rewards: RewardConfig) -> None:

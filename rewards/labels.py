@@ -70,11 +70,6 @@ def is_labelled(problem: Problem, config: RewardConfig, seed: int) -> bool:
     return derive_seed(seed, "label", problem.id) < config.labels * _ALL
 
 
-def hides_any(config: RewardConfig) -> bool:
-    """Return whether a scheme may use anything other than the gold answers of all problems."""
-    return config.labels < 1 or config.label_levels is not None or config.pseudo != "none"
-
-
 def credits_of(
     debates: Sequence[Debate],
     correct: Sequence[Correct],
@@ -91,7 +86,7 @@ def credits_of(
     Entry i of each argument belongs to debate i; the debates of a group are adjacent. ``seed``: the run's
     seed. ``coins``: whether a coin for each solution replaces its grade in the truth stream.
     """
-    if not hides_any(config) and not coins:
+    if not config.hides_any_label and not coins:
         return [OF_TRUTH] * len(debates)
     said = verdicts or [None] * len(debates)
     credits: list[Credit] = []

@@ -18,13 +18,12 @@ from debate.ramps import number
 from debate.types import Debate, TurnId, Vote
 from rewards.config import RewardConfig
 from rewards.criticism import criticised, persuasions
-from rewards.form import formed_turns
 from rewards.judging import judge_rewards, values_of_votes, with_consistency
 from rewards.labels import OF_TRUTH, Credit, credits_of
 from rewards.peer import peer_scores
 from rewards.routing import by_grades, routed
 from rewards.shaping import AnswerKey, Shaping, same_spelling, shaping_of
-from rewards.truth import GRADES, score_of, truth_rewards, truth_turns, verdict_reward
+from rewards.truth import GRADES, formed_turns, score_of, truth_rewards, truth_turns, verdict_reward
 from rewards.types import Correct, Likelihoods, PlainVote, Rewards, Stream, Verdicts, check_correct, stream_of
 from rewards.votes import DROPPED, BallotBox, ballot_box, ballot_box_of_votes, split_votes, valid_votes
 

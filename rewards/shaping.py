@@ -73,7 +73,10 @@ def shaping_of(debate: Debate, config: RewardConfig, key: AnswerKey = same_spell
     copied = _copied_turns(turns) if penalty else set[TurnId]()
     overlong = overlong_penalties(debate, config)
     correction = number(config.self_correction)
-    corrected = _corrected_turns(debate, config) if correction else set[TurnId]()
+    corrected = set[TurnId]()
+    if correction:
+        votes = valid_votes(ballot_box(debate, judge_own=config.judge_own))
+        corrected = corrected_turns(debate, votes)
     return {
         turn.id: Shaping(
             bonus if turn.id in new else 0.0,
@@ -83,10 +86,6 @@ def shaping_of(debate: Debate, config: RewardConfig, key: AnswerKey = same_spell
         )
         for turn in turns
     }
-
-
-def _corrected_turns(debate: Debate, config: RewardConfig) -> set[TurnId]:
-    return corrected_turns(debate, valid_votes(ballot_box(debate, judge_own=config.judge_own)))
 
 
 def _new_turns(debate: Debate, turns: list[Turn], key: AnswerKey) -> set[TurnId]:
@@ -106,20 +105,15 @@ def _new_turns(debate: Debate, turns: list[Turn], key: AnswerKey) -> set[TurnId]
 
 def _copied_turns(turns: list[Turn]) -> set[TurnId]:
     """Return the solutions that are almost contained in a peer's solution that their author was shown."""
-    texts = _shingles_of(turns)
+    spans = ((turn, turn.parsed.solution) for turn in turns)
+    texts = {turn.id: shingles(span.of(turn.completion.stated)) for turn, span in spans if span is not None}
+    texts = {turn: own for turn, own in texts.items() if own}
     peers = {
         turn.id: [texts[other] for other in turn.shown if other in texts and other.agent != turn.id.agent]
         for turn in turns
         if turn.id in texts
     }
     return {turn for turn, shown in peers.items() if containment(texts[turn], shown) >= COPY_FROM}
-
-
-def _shingles_of(turns: Iterable[Turn]) -> dict[TurnId, Shingles]:
-    """Return the shingles of every solution that contains any words."""
-    spans = ((turn, turn.parsed.solution) for turn in turns)
-    texts = {turn.id: shingles(span.of(turn.completion.stated)) for turn, span in spans if span is not None}
-    return {turn: own for turn, own in texts.items() if own}
 
 
 def shingles(text: str) -> Shingles:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from itertools import pairwise
 from types import MappingProxyType
 
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from debate.parsing import last_boxed
 from debate.prompting.shown import holds_solutions, speakers
 from debate.protocols import GAMES
 from debate.ramps import number
@@ -20,6 +22,11 @@ from rewards.votes import BallotBox
 
 FLIPS = ("cc", "cw", "wc", "ww")
 """An agent's grades in one round and the next: right ("c") or wrong ("w"); a missing answer is wrong."""
+_FORMS: Mapping[str, Callable[[str], object]] = {
+    "boxed": lambda text: last_boxed(text) is not None,
+    "answer_is": re.compile(r"\bthe (?:final )?answer is\b", re.IGNORECASE).search,
+    "hashes": re.compile(r"^####[ \t]*\S", re.MULTILINE).search,
+}
 
 
 def grade_of(turn: TurnId, correct: Correct) -> Truth:
@@ -186,3 +193,22 @@ def truth_rewards(
         turn: reward if reward is None or turn not in formed else reward + number(config.form_bonus)
         for turn, reward in rewards.items()
     }
+
+
+def has_form(text: str, form: str) -> bool:
+    r"""Return whether a solution gives its answer in a format.
+
+    >>> [has_form(r"So \boxed{4}.", form) for form in ("boxed", "answer_is", "hashes")]
+    [True, False, False]
+    """
+    return bool(_FORMS[form](text))
+
+
+def formed_turns(debate: Debate, form: str) -> set[TurnId]:
+    """Return the turns whose solution gives its answer in a format, right or wrong.
+
+    The bonus is part of the truth reward and shares its baseline. So it teaches nothing if every solution has
+    the format, and it still teaches the format if all answers to a problem are wrong.
+    """
+    spans = ((turn, turn.parsed.solution) for turn in debate.turns)
+    return {turn.id for turn, span in spans if span and has_form(span.of(turn.completion.stated), form)}

@@ -10,16 +10,18 @@ A chain such as ``A > B = C`` implies each of its pairs once, adjacent pairs fir
 ways (``A > B < C``), names a handle twice or contains an unknown label implies only its adjacent pairs.
 
 ``>=``, ``!=``, arrows and a comparison written as a question ("A > B?") are malformed. A line of plain prose,
-with no handle and no operator between words, is skipped.
+with no handle and no operator between words, is skipped. The lead-in words, operators and phrases are defined
+in ``ballot_grammar``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import accumulate
 
-from debate.parsing.grammar import (
+from debate.parsing.ballot_grammar import (
     BULLET,
     JOIN,
     LEAD,
@@ -222,7 +224,7 @@ def _implied(chain: _Chain) -> Iterator[_Pair]:
     if None in labels or {"left", "right"} <= set(outcomes) or len(set(labels)) < len(labels):
         return
     ahead: Outcome = "right" if "right" in outcomes else "left"
-    strict = _running_count(outcomes)
+    strict = [0, *accumulate(outcome != "tie" for outcome in outcomes)]  # non-ties before each label
     for gap in range(2, len(labels)):
         for i in range(len(labels) - gap):
             yield from _pair(labels[i], labels[i + gap], ahead if strict[i + gap] > strict[i] else "tie")
@@ -231,11 +233,3 @@ def _implied(chain: _Chain) -> Iterator[_Pair]:
 def _pair(left: str | None, right: str | None, outcome: Outcome) -> Iterator[_Pair]:
     if left and right and left != right:
         yield left, right, outcome
-
-
-def _running_count(outcomes: Sequence[Outcome]) -> list[int]:
-    """Return the number of non-ties among the first n outcomes, for n = 0 .. len(outcomes)."""
-    counts = [0]
-    for outcome in outcomes:
-        counts.append(counts[-1] + (outcome != "tie"))
-    return counts

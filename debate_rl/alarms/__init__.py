@@ -40,7 +40,7 @@ class Detector:
 
     @property
     def false_alarms(self) -> str:
-        """The share of healthy runs with an alarm of it, and its 95% interval (Wilson)."""
+        """The fraction of healthy runs in which this detector fires, and its 95% interval (Wilson)."""
         share = self.fired / RUNS
         return "{} [{}, {}]".format(*map(percent, (share, *wilson(share, RUNS))))
 
@@ -74,7 +74,7 @@ class Reading:
 
     @property
     def able(self) -> bool:
-        """Whether the run has steps and figures enough for an alarm of it."""
+        """Whether the run has enough steps and figures for this detector to fire."""
         return self.status in ("alarm", "quiet")
 
 

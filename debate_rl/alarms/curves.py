@@ -190,10 +190,7 @@ def earliest(*alarms: Alarm | None) -> Alarm | None:
 
 
 def ends_from(known: int, count: int, width: int = 1) -> Where:
-    """Return (count,): does each trailing window of ``width`` end at index ``known`` or later?
-
-    A comparison with the first values of a run can only be made once these are all there.
-    """
+    """Return (count,): does each trailing window of ``width`` end at index ``known`` or later?"""
     return np.arange(count) + width - 1 >= known
 
 

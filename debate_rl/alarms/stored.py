@@ -50,9 +50,9 @@ class Stored:
 
 
 def read_stored(path: Path, look: Look | None = None) -> Stored:
-    """Return what the stored debates of a run say; ``look`` gets the debates that are read.
+    """Return the figures of a run's stored debates; ``look`` gets the debates that are read.
 
-    Some 2,000 debates of up to 100 steps are read, evenly chosen.
+    About 2,000 debates are read, from up to 100 evenly spaced steps.
     """
     stored = Stored()
     try:
@@ -79,8 +79,6 @@ def read_stored(path: Path, look: Look | None = None) -> Stored:
 
 
 class _Means:
-    """Sums and counts of figures by step."""
-
     def __init__(self) -> None:
         self._values: dict[str, dict[int, tuple[float, int]]] = defaultdict(dict)
 

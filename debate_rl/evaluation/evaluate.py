@@ -102,11 +102,9 @@ def _behind_thinking(turn: Turn) -> str:
 
 
 def _with_diagnosis(scores: Scores, played: Played, verifying: Verifying) -> Scores:
-    """Return the scores with ``verifier/direct/approach``, and the fraction of wrong solutions with each
-    cause.
+    """Return the scores with ``verifier/direct/approach``, and the fraction of wrong solutions by cause.
 
-    Both are opinions of the verifier model under fixed rubrics. It is not asked about causes that the rules
-    of
+    Both are opinions of the verifier model under fixed rubrics, except for causes that the rules of
     ``envs.causes`` already determine.
     """
     model, values = verifying.model, defaultdict[str, dict[str, list[float]]](lambda: defaultdict(list))

@@ -97,9 +97,7 @@ def _files(home: Path) -> list[list[object]]:
 
 
 def default_folder(home: Path, weights: Path | None, what: Mapping[str, object]) -> Path:
-    """Return the folder of an evaluation, named by its weights and a checksum of all that decides its
-    figures.
-    """
+    """Return the folder of an evaluation, named by its weights and a checksum of ``what``."""
     name = MODEL if weights is None else START if weights.parent.name == WARM_START else weights.name
     digest = sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:8]
     return home / f"{name}-{digest}"
@@ -174,11 +172,10 @@ class Reply(msgspec.Struct, frozen=True):
 
 
 class KeptReplies(WrappedPolicy):
-    """A policy that writes each reply of an inner policy to a file, and repeats replies that the file
-    contains.
+    """A policy that stores each reply of an inner policy in a file, and returns stored replies.
 
     So a killed process loses no finished reply, and equal requests are sampled once. If the block ends
-    without an error, the file is removed unless ``stay`` is set. After an error it stays for the next start.
+    without an error, the file is removed unless ``stay`` is set.
     """
 
     def __init__(self, policy: Policy, path: Path, *, stay: bool = False) -> None:

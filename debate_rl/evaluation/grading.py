@@ -52,8 +52,7 @@ def grade_debate(
     beside: Sequence[Mode] = (),
     hidden: bool = False,
 ) -> tuple[Debate, Grades | None]:
-    """Return a debate with the answers that ``mode`` finds and their scores, and the table of verdicts, (N,
-    R).
+    """Return a debate with the answers that ``mode`` finds and their scores, and the verdicts (N, R).
 
     A verdict is True, False, "missing", or None if the grader gave none (time-out, crash). The table is None
     for a problem of kind "open" or "rubric". ``tally`` counts what the table does not contain: statuses,
@@ -98,8 +97,7 @@ def of_learners(debate: Debate, grades: Grades | None) -> Grades | None:
 
 
 def grade_turn(environment: Environment, problem: Problem, turn: Turn, mode: Mode) -> Grade:
-    """Return the grade of a turn's solution. Its ``extracted`` is the answer that the mode finds in the
-    solution.
+    """Return the grade of a turn's solution. Its ``extracted`` is the answer that the mode finds.
 
     The box of a tagged solution is read as in ``parse_turn``, and answers that another mode found before are
     ignored. A custom environment compares answers by its own rule; the mode only locates the answer.
@@ -181,9 +179,7 @@ def reasoning_of(text: str, problem: Problem, mode: Mode = IN_A_BOX) -> str:
 
 
 def gold_of(problem: Problem) -> str | None:
-    """Return the gold answer as it is scored, or None without one. The first of several accepted texts
-    counts.
-    """
+    """Return the gold answer as it is scored (the first of several accepted texts), or None."""
     if problem.kind in WHOLE_RESPONSE | WITHOUT_TRUTH or problem.answer is None:
         return None
     return problem.answer.split("\n")[0] if problem.kind in ("text", "verbatim") else problem.answer
@@ -343,8 +339,7 @@ def graded(
 
 
 class BackgroundGrading:
-    """Takes debates by index, grades them into ``done[index]``, and passes each with its verdicts to
-    ``keep``.
+    """Grades debates by index into ``done[index]``, and passes each with its grades to ``keep``.
 
     A grader may take seconds for an answer, so all debates of an evaluation are graded in one background
     thread. An environment whose ``main_thread_only`` is true grades immediately instead. If the block ends

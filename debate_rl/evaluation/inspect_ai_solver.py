@@ -28,8 +28,7 @@ Solve: TypeAlias = Callable[[Any, Any], Awaitable[Any]]
 def debate_solver(
     *, direct: bool = False, kind: Kind = "expression", seed: int = 0, **protocol: Any
 ) -> Solve:
-    """Return a solver in which the model under evaluation plays all agents, and the winner's solution is the
-    output.
+    """Return a solver whose output is the winner's solution. The evaluated model plays all agents.
 
     ``direct``: one agent alone answers, with the opening prompt of the same protocol.
     ``protocol``: keys of a recipe's ``debate``.

@@ -1,4 +1,4 @@
-"""The prompts that a configuration sends, one for each kind of turn, and how those of two of them differ."""
+"""The prompts that a configuration sends, and the differences between two configurations."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def differences(ours: Sequence[SentPrompt], theirs: Sequence[SentPrompt]) -> Ite
 
 
 def speech_of(config: Config) -> tuple[Speech | None, str]:
-    """Return what turns messages into tokens and "", or None and the reason without a tokenizer."""
+    """Return the configuration's ``Speech`` and "", or None and the reason without a tokenizer."""
     from debate_rl.inference.speech import Speech, ids_of_ends
     from debate_rl.models import sketch_model
     from debate_rl.warm_start.tokenizer import tiny_vocabulary

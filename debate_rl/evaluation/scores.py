@@ -89,9 +89,7 @@ class Scores:
         return clustered_mean([v for v, _ in counted], [p for _, p in counted]) if counted else None
 
     def groups(self, kind: Kind) -> dict[str, frozenset[str]]:
-        """Return the problem ids of each level, subject or pass rate, by name. Unlabelled problems are left
-        out.
-        """
+        """Return the problem ids of each level, subject or pass rate, without unlabelled problems."""
         groups: dict[str, set[str]] = defaultdict(set)
         for name, problem in self.problems.items():
             labels = {"level": problem.level, "subject": problem.source.partition("/")[2]}
@@ -104,11 +102,9 @@ class Scores:
 
 
 def difference(scores: Scores, name: str, base: Scores, minus: str) -> Estimate | None:
-    """Return figure ``name`` of ``scores`` minus figure ``minus`` of ``base``, paired over the common
-    problems.
+    """Return figure ``name`` of ``scores`` minus figure ``minus`` of ``base``, paired by problem.
 
-    Problems with the same id are paired only if everything else about them is equal too, except for the
-    examples shown. Return None without common problems.
+    Problems are paired if they are equal except for the examples shown. None without common problems.
     """
     left, right = scores.values.get(name, {}), base.values.get(minus, {})
     shared = [
@@ -313,9 +309,7 @@ def winner_is_right(debate: Debate, grades: Grades, rewards: Rewards) -> float:
 
 
 def winner_of(debate: Debate, rewards: Rewards) -> TurnId:
-    """Return the winner of the last judged round, or without any vote a randomly drawn agent of the last
-    round.
-    """
+    """Return the winner of the last judged round, or without any vote a random agent of the last round."""
     last = debate.protocol.num_rounds - 1
     drawn = Random(derive_seed(debate.seed, "no votes")).choice(speakers(debate.protocol, last))
     return voted_winner(rewards.peer, seed=debate.seed) or TurnId(drawn, last)

@@ -58,12 +58,12 @@ TILES = 12
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """A step's work. ``rounds``: tokens of a prompt and of a reply, by round; each has ``replies`` replies.
+    """A step's work. ``rounds``: tokens of a prompt and of a reply, by round, each with ``replies`` replies.
 
-    ``learnt``: replies of a round that are learnt from, None for all; ``sampled``: replies sampled at a time;
-    ``micro_tokens``: tokens that one pass of the learner reads, with padding. ``together``: rows of a round
-    whose first ``shared`` tokens, by round, are read once for all; ``grows``: the shared tokens of a round
-    begin with those of the rounds before.
+    ``learnt``: replies of a round that are learnt from; None means all. ``sampled``: replies sampled at a
+    time. ``micro_tokens``: tokens per pass of the learner, with padding. ``together``: the number of rows of
+    a round that share their first ``shared`` tokens, by round. ``grows``: whether the shared tokens of a
+    round begin with those of earlier rounds.
     """
 
     rounds: tuple[tuple[int, int], ...]
@@ -77,7 +77,7 @@ class Load:
 
     @property
     def rows(self) -> int:
-        """Replies of a round that are learnt from."""
+        """The number of replies of a round that are learnt from."""
         return self.replies if self.learnt is None else self.learnt
 
     @property
@@ -92,7 +92,7 @@ class Load:
 
     @property
     def read_tokens(self) -> int:
-        """Tokens that the learner reads in a pass over all rows: tokens that rows share count once.
+        """Tokens that the learner reads in a pass over all rows; shared tokens count once.
 
         >>> load = Load(((50, 10), (70, 10)), replies=6, sampled=6, micro_tokens=99)
         >>> load.read_tokens, replace(load, together=3, shared=(40, 50)).read_tokens
@@ -107,7 +107,7 @@ class Load:
 
 
 def load_of(config: Config, policy: LocalPolicy, problem: Problem) -> Load:
-    """Return a step's work where every problem is as long as this one and every reply as its limit."""
+    """Return a step's work if every problem is as long as this one and every reply spends its limit."""
     debate, train = config.debate, config.train
     reply = debate.max_tokens + debate.thinking_tokens
     limits = [limit for limit in (debate.context_tokens, context_limit(policy)) if limit]
@@ -139,7 +139,7 @@ def load_of(config: Config, policy: LocalPolicy, problem: Problem) -> Load:
 
 
 def _shown_tokens(debate: DebateConfig, round_: int) -> int:
-    """Return the tokens that a prompt of a round shows; a conversation has its agent's own replies whole."""
+    """Return the shown tokens of a prompt; a conversation also has all own replies of its agent."""
     others = 2 if asks_pairs(debate, round_) else debate.num_agents - debate.conversation
     shown = sum(map(len, groups_shown(debate, round_))) * others * debate.max_tokens
     own = round_ * (debate.max_tokens + debate.thinking_tokens)
@@ -147,11 +147,10 @@ def _shown_tokens(debate: DebateConfig, round_: int) -> int:
 
 
 class Shape:
-    """The widths of a model that memory depends on; ``model`` may be without data.
+    """The widths of a model that determine its memory; ``model`` may be on the meta device.
 
-    ``head_width``: numbers of an attention head; ``cached``: those that a token has in the cache, keys and
-    values of all layers; ``adapter``: whether one learns in place of the weights; ``trained``: bytes of the
-    weights that learn.
+    ``head_width``: the width of an attention head. ``cached``: numbers per token in the cache, keys and
+    values of all layers. ``adapter``: whether only an adapter learns. ``trained``: bytes of trained weights.
     """
 
     def __init__(self, model: Any) -> None:
@@ -163,7 +162,7 @@ class Shape:
         self.trained = _bytes(one for one in model.parameters() if one.requires_grad)
 
     def layer_bytes(self, stream: int, product: int) -> float:
-        """Return the bytes of a token that one layer keeps for its backward pass."""
+        """Return the bytes per token that one layer keeps for its backward pass."""
         of, key = self.settings, (self.adapter, stream, product)
         hidden, inner, queries, keys = KEPT[key if key in KEPT else (self.adapter, 4, 4)]
         if not any(name.endswith("q_norm.weight") for name, _ in self.model.named_parameters()):
@@ -176,11 +175,11 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Bytes by their use. Sampling and learning take turns; weights, reference and optimizer stay.
+    """Bytes by use. Sampling and learning take turns; all other parts stay.
 
-    ``sampling``: the cache and all else of sampling, at its peak; ``learning``: one pass of the learner at
-    its peak, with the gradients. ``engine``: the share of another engine, which samples. ``frozen``: the
-    copy of the first weights for frozen seats.
+    ``sampling``: the peak of sampling, with its cache; ``learning``: the peak of a pass of the learner, with
+    gradients. ``engine``: the share of another engine that samples. ``frozen``: the copy of the start weights
+    for frozen seats.
     """
 
     weights: int
@@ -193,23 +192,23 @@ class Memory:
 
     @property
     def peak(self) -> int:
-        """Bytes at the fullest moment of a step."""
+        """The largest number of bytes in a step."""
         return self.staying + max(self.sampling, self.learning)
 
     @property
     def staying(self) -> int:
-        """Bytes that are held all the time."""
+        """Bytes that stay for the whole step."""
         return self.weights + self.reference + self.optimizer + self.engine + self.frozen
 
 
 def memory_of(
     model: Any, load: Load, config: Config, *, on_gpu: bool | None = None, engine: int | None = None
 ) -> Memory:
-    """Return how many bytes a step holds; ``model`` may be without data.
+    """Return the memory of a step; ``model`` may be on the meta device.
 
-    The optimizer holds AdamW's two moments. ``on_gpu``: whether types are those of a GPU; None asks the model
-    where it is. ``engine``: bytes here of an engine that samples in place of the model, None without one.
-    AttributeError for a model whose settings have other names.
+    The optimizer has AdamW's two moments. ``on_gpu``: whether to assume a GPU's types; None means the model's
+    device. ``engine``: bytes here of an engine that samples, None if the model samples. AttributeError for a
+    model whose settings have other names.
     """
     learner, shape = config.learner, Shape(model)
     weights, trained = _bytes(model.parameters()) + _bytes(model.buffers()), shape.trained
@@ -237,7 +236,7 @@ def memory_of(
 
 
 def learning_bytes(model: Any, rows: Sequence[Row], config: LearnerConfig) -> int:
-    """Return the bytes that learning from these rows takes at its peak, with the gradients."""
+    """Return the peak bytes of learning from these rows, with the gradients."""
     batches = micro_batches(rows, config.micro_batch_tokens, share=config.share_prefixes)
     largest = max(batches, key=lambda batch: batch.positions)
     learnt, passes = largest.predictors.numel(), min(len(batches), 2)
@@ -245,7 +244,7 @@ def learning_bytes(model: Any, rows: Sequence[Row], config: LearnerConfig) -> in
 
 
 def _types(shape: Shape, config: LearnerConfig, on_gpu: bool | None) -> tuple[int, int]:
-    """Return the bytes of a number between layers, and of a product."""
+    """Return the bytes of a number of the residual stream, and of a product."""
     compute = compute_type(shape.model, config.compute, on_gpu=on_gpu)
     stream = min(
         (one.element_size() for one in shape.model.parameters() if one.is_floating_point()), default=4
@@ -256,11 +255,11 @@ def _types(shape: Shape, config: LearnerConfig, on_gpu: bool | None) -> tuple[in
 def _learning(
     shape: Shape, tokens: int, learnt: int, config: LearnerConfig, *, passes: int, on_gpu: bool | None
 ) -> int:
-    """Return the peak of a forward and a backward pass over so many tokens, ``learnt`` of them with a loss.
+    """Return the peak bytes of a forward and a backward pass over ``tokens``, ``learnt`` with a loss.
 
-    The forward pass ends with the head: it has the kept activations, and copies of weights in the type of
-    products. The backward pass begins with the head; with gradient checkpointing each layer is computed
-    again, with gradients as wide as its feed-forward part. Gradients of weights stay from pass to pass.
+    The forward pass keeps activations, and copies of weights in the type of products; it ends with the head.
+    The backward pass begins with the head. With gradient checkpointing it computes each layer again, with
+    gradients as wide as the feed-forward part. Gradients of weights stay between passes.
     """
     of, (stream, product) = shape.settings, _types(shape, config, on_gpu)
     on_gpu = next(shape.model.parameters()).is_cuda if on_gpu is None else on_gpu

@@ -1,4 +1,4 @@
-"""How long a run takes: by its finished steps, by a short probe of its model, or by a card's data sheet."""
+"""The duration of a run, from its finished steps, a short probe of its model, or a GPU's data sheet."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ from learner.update.config import LearnerConfig
 from learner.update.forward import action_logprobs
 
 PROBED_TOKENS, PROBED_STEPS = 2048, 4
-"""Tokens that the probe reads at a time, at most, and the tokens that it samples."""
+"""The most tokens that the probe reads at a time, and the number of tokens that it samples."""
 LAUNCHES_S, ADAPTER_LAUNCHES_S = 1.10e-3, 1.75e-3
-"""Seconds of a layer in a decode step of transformers on a GPU, without and with an adapter, however
-few the replies: it launches its kernels. Measured with SmolLM2-135M (30 layers) on an H100, torch 2.11,
+"""Seconds per layer to launch the kernels of a decode step of transformers on a GPU, without and with an
+adapter, for any number of replies. Measured with SmolLM2-135M (30 layers) on an H100, torch 2.11,
 transformers 5.17: 1,536 decode steps in a step of 53 s with full weights, and of 81 s with an adapter."""
 NEAR = 0.1
-"""How much less than its name says a card may have."""
+"""The fraction of its nominal memory that a card may lack."""
 UNTIMED = "nothing was timed on that card; --plan RUN gives the time of a run by its finished steps"
 
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """Tokens a second and seconds. ``read``: tokens of prompts; ``score``: tokens of rows, for the
-    log-probabilities of their replies; ``step_s``: one more token of every reply sampled at a time.
+    """A model's speed. ``read``: prompt tokens per second; ``score``: tokens of rows per second, for the
+    log-probabilities of their replies; ``step_s``: seconds of a decode step of all replies sampled at a time.
     """
 
     read: float
@@ -50,9 +50,9 @@ class Speed:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A GPU. ``gib``: its memory by name, ``found``: the GiB that a program finds, at least.
+    """A GPU. ``gib``: its nominal memory; ``found``: the least GiB that a program finds.
 
-    ``operations``: dense bfloat16, a second; ``bytes``: read a second.
+    ``operations``: dense bfloat16 operations per second; ``bytes``: bytes read per second.
     """
 
     name: str
@@ -81,11 +81,11 @@ CARDS = (
     Card("H100 SXM", 80, 989e12, 3.35e12, 79.0),
     Card("H200 SXM", 141, 989e12, 4.8e12, 139.0),
 )
-"""By NVIDIA's data sheets, without sparsity."""
+"""From NVIDIA's data sheets, without sparsity."""
 
 
 def card_of(there: int) -> Card | None:
-    """Return the first card with this many bytes of memory, None if it is none of ``CARDS``.
+    """Return the first of ``CARDS`` with about this many bytes of memory, or None.
 
     >>> [card and card.name for card in map(card_of, (79 * 2**30, 80 * 2**30, 64 * 2**30))]
     ['H100 SXM', 'H100 SXM', None]
@@ -95,12 +95,12 @@ def card_of(there: int) -> Card | None:
 
 
 def learner_passes(learner: LearnerConfig, *, adapter: bool, replies: bool = False) -> float:
-    """Return how many forward passes over its rows a learner's step is worth.
+    """Return the cost of a learner's step in forward passes over its rows.
 
-    A backward pass costs two forward passes, and one where only an adapter learns: 2 operations for each
-    weight and token forward, 2 for the inputs' gradients, 2 for the weights' [arXiv 2001.08361]. Reference,
-    log-probabilities before the first update and gradient checkpointing are forward passes more.
-    ``replies``: whether it learns replies, in one update a step.
+    A backward pass costs two forward passes, or one if only an adapter learns: 2 operations per weight and
+    token forward, 2 for the inputs' gradients, 2 for the weights' [arXiv 2001.08361]. Reference,
+    log-probabilities before the first update and gradient checkpointing cost further forward passes.
+    ``replies``: whether the run is supervised, with one update per step.
 
     >>> learner_passes(LearnerConfig(beta=0.0, old_logprobs="sampling"), adapter=False)
     3.0
@@ -116,12 +116,12 @@ def learner_passes(learner: LearnerConfig, *, adapter: bool, replies: bool = Fal
 
 
 def learning_seconds(load: Load, speed: Speed, config: Config) -> float:
-    """Return about how long learning from a step takes."""
+    """Return the approximate seconds of learning in a step."""
     return load.read_tokens * learner_passes(config.learner, adapter=config.model.lora_rank > 0) / speed.score
 
 
 def sampling_seconds(load: Load, speed: Speed) -> float:
-    """Return about how long all replies take: their prompts are read, then each batch goes token by token."""
+    """Return the approximate seconds of sampling all replies: reading prompts, then decoding batches."""
     batches = -(-load.replies // load.sampled)
     return sum(
         load.replies * prompt / speed.read + batches * reply * speed.step_s for prompt, reply in load.rounds
@@ -129,7 +129,7 @@ def sampling_seconds(load: Load, speed: Speed) -> float:
 
 
 def evaluation_seconds(load: Load, speed: Speed, config: Config, problems: int) -> float:
-    """Return about how long an evaluation takes: a debate of each problem, and as many tokens alone."""
+    """Return the approximate seconds of an evaluation: debates, and as many tokens of single agents."""
     replies = problems * config.debate.num_agents
     debates = replace(load, replies=replies, sampled=min(config.train.sample_batch_size, replies))
     alone = replace(debates, rounds=load.rounds[:1] * len(load.rounds))
@@ -137,7 +137,7 @@ def evaluation_seconds(load: Load, speed: Speed, config: Config, problems: int) 
 
 
 def launch_seconds(config: Config, model: Any) -> float:
-    """Return the seconds of the kernel launches of a decode step; 0 for vLLM, which replays CUDA graphs."""
+    """Return the seconds of a decode step's kernel launches; 0 for vLLM, which replays CUDA graphs."""
     if config.model.policy is not None:
         return 0.0
     each = ADAPTER_LAUNCHES_S if config.model.lora_rank else LAUNCHES_S
@@ -145,7 +145,7 @@ def launch_seconds(config: Config, model: Any) -> float:
 
 
 def least_seconds(config: Config, model: Any, load: Load, held_out: int, card: Card) -> tuple[float, float]:
-    """Return the seconds of a step and of an evaluation on a card that does its data sheet's peak.
+    """Return the seconds of a step and of an evaluation at the peak speed of a card's data sheet.
 
     Every reply is at its limit, and no prompt is cached. vLLM samples all replies of a step at once;
     transformers samples ``train.sample_batch_size`` at a time and waits for kernel launches.
@@ -161,7 +161,7 @@ def least_seconds(config: Config, model: Any, load: Load, held_out: int, card: C
 
 @torch.no_grad()
 def probe(model: Any, load: Load) -> Speed:
-    """Measure a model: one pass over a few rows, and a few steps of sampling. Nothing of it is random."""
+    """Measure a model's speed with one pass over a few rows and a few decode steps, without randomness."""
     length = min(load.longest, 512)
     prompt = max(1, min(prompt * length // (prompt + reply) for prompt, reply in load.rounds))
     mask, zeros = np.arange(length) >= prompt, np.zeros(length, np.float32)
@@ -183,7 +183,7 @@ def probe(model: Any, load: Load) -> Speed:
 
 
 def _seconds(work: Callable[[], object], device: torch.device) -> float:
-    """Return how long the work takes the second time: the first one warms up."""
+    """Return the seconds of the second of two calls; the first warms up."""
     times: list[float] = []
     for _ in range(2):
         started = time.perf_counter()
@@ -195,11 +195,10 @@ def _seconds(work: Callable[[], object], device: torch.device) -> float:
 
 
 def time_line(needs: Plan, run: Path | None, *, here: bool, model: Any = None) -> str:
-    """Return the line about the time of the steps and evaluations that are left.
+    """Return the line about the time of the remaining steps and evaluations.
 
-    It rests on the run's finished steps, else on a probe of the model, else on a data sheet. ``here``:
-    whether the run is planned for this machine. ``model``: the run's own, where it is loaded; None loads a
-    tiny one.
+    The estimate uses the run's finished steps, else a probe of the model, else a data sheet. ``here``:
+    whether the run is planned for this machine. ``model``: the run's model if loaded; None loads a tiny one.
     """
     config, load = needs.config, needs.load
     metrics = RunFolder(run).metrics if run is not None else None
@@ -221,7 +220,7 @@ def time_line(needs: Plan, run: Path | None, *, here: bool, model: Any = None) -
 
 
 def speed_here(config: Config, load: Load, model: Any = None) -> Speed | None:
-    """Return the speed of a model that samples itself; None where it is not loaded, and not tiny."""
+    """Return the speed of a model that samples itself; None if it is neither loaded nor tiny."""
     if config.model.policy is not None:
         return None
     if model is None and config.model.tiny is not None:
@@ -230,7 +229,7 @@ def speed_here(config: Config, load: Load, model: Any = None) -> Speed | None:
 
 
 def sheet_of(card: Card, *, launches: bool = False) -> str:
-    """Return what a time on a card that is not here rests on."""
+    """Return the words about an estimate from a card's data sheet."""
     also = " and the time to launch kernels" if launches else ""
     return f"by the peak of an {card.name}'s data sheet{also}; nothing was run there"
 
@@ -238,7 +237,7 @@ def sheet_of(card: Card, *, launches: bool = False) -> str:
 def line_of(
     needs: Plan, done: int, step: float, evaluation: float, about: str, by: str, *, parts: str = ""
 ) -> str:
-    """Return the line, given the seconds of a step and of an evaluation. ``parts``: of a step."""
+    """Return the line from the seconds of a step and of an evaluation; ``parts``: words about a step."""
     left = max(needs.config.train.steps - done, 0)
     if not left:
         return f"  time    none: {counted(done, 'step')} of {needs.config.train.steps} are done"

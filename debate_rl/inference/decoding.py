@@ -1,8 +1,8 @@
-"""Generated token ids to text, and for each token the first character it touches.
+"""Generated token ids to text, with the first character that each token touches.
 
-Works on bytes: every token has a piece of bytes, the pieces are joined, and byte positions are mapped to
-characters. Tokens that cut a character (emoji in a byte-level vocabulary) all point at that character;
-bytes that are not UTF-8 become U+FFFD exactly as the tokenizer itself decodes them. Linear in the length.
+Every token has a piece of bytes. The pieces are joined, and byte positions are mapped to characters. All
+tokens of a split character (such as an emoji) point at it. Bytes that are not UTF-8 become U+FFFD, as in the
+tokenizer's own decoder. The time is linear in the length.
 """
 
 # pyright: standard, reportMissingTypeStubs=false
@@ -26,7 +26,7 @@ _WINDOW = 8  # tokens of context where a decoder's text is not a sum of pieces
 
 
 class TokenText:
-    """The texts and offsets of a fast tokenizer's ids; special tokens are kept as literal text."""
+    """Decodes ids of a fast tokenizer, with offsets. Special tokens are kept as literal text."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
         self._backend = fast_backend(tokenizer)
@@ -38,11 +38,11 @@ class TokenText:
         self._pieces: dict[int, bytes] = {}
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of the ids; ids outside the vocabulary add nothing."""
+        """Return the text of the ids. Ids outside the vocabulary add nothing."""
         return self._backend.decode([i for i in ids if i >= 0], skip_special_tokens=False)
 
     def piece(self, index: int) -> bytes:
-        """Return what this id adds to a text that has begun."""
+        """Return the bytes that this id adds to a text, except at its beginning."""
         if index not in self._pieces:
             self._pieces[index] = self._find_piece(index)
         return self._pieces[index]
@@ -157,8 +157,8 @@ def characters(pieces: Sequence[bytes]) -> tuple[str, list[int]]:
 def _complete(held: bytes, first: bytes, head: str, *, waits: bool) -> int:
     """Return how many characters the decoder's ``held`` bytes make without the next byte, ``first``.
 
-    ``head`` is what came out with that byte, ``waits`` whether more is awaited. Python holds back the bytes
-    of half a surrogate (ED, then A0 or more) as if they could become a character; each of them is one.
+    ``head`` is the output for that byte, and ``waits`` whether the decoder then holds back bytes. Python
+    holds back the bytes of half a surrogate (ED, then A0 or more), although each is one character.
     """
     if held[:1] == b"\xed" and (held + first)[1:2] >= b"\xa0":
         return len(held)

@@ -1,8 +1,8 @@
-"""The local policy: a transformers model that answers all live debates together, in batches of fixed shape.
+"""The local policy: a transformers model that answers all live debates together, in batches.
 
-Debates run concurrently and each waits for its own completions. The policy holds requests back until every
-live debate is blocked on it, puts them in order of (debate, turn), and samples them in chunks of
-``batch_size``. So the batches, and with them every bit of the results, depend on seeds and never on timing.
+Debates run concurrently. The policy collects requests until every live debate waits for it, sorts them by
+(debate, turn), and samples them in chunks of ``batch_size``. So the batches, and every bit of the results,
+depend on seeds and never on timing.
 """
 
 # pyright: standard, reportMissingTypeStubs=false
@@ -39,9 +39,9 @@ Result = TypeVar("Result")
 class Batcher(Generic[Request, Result]):
     """Collects requests and answers them together once every live seat has one pending.
 
-    ``key`` gives a request's (debate, round, agent): the order in a batch, and how debates are distinguished.
-    Requests from outside any seat count like one more debate; without any seat they are answered at once.
-    All who use it at a time belong to one event loop: another one is refused, since it might wait for ever.
+    ``key`` gives a request's (debate, round, agent), which orders a batch and identifies the debate. Requests
+    from outside any seat count as one more debate; without any seat they are answered at once. A second event
+    loop is refused while one is served, since it might wait forever.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Batcher(Generic[Request, Result]):
 
     @contextmanager
     def hold(self) -> Generator[None]:
-        """Answer nothing until the block has ended: who is in it will ask, or end, at once behind it."""
+        """Answer nothing within the block, after which its caller sends a request or ends at once."""
         self._held += 1
         try:
             yield
@@ -77,7 +77,7 @@ class Batcher(Generic[Request, Result]):
             self._check()
 
     async def submit(self, request: Request) -> Result:
-        """Return the result of this request; an exception of the batch goes to everybody in it."""
+        """Return the result of this request. An exception is raised in all requests of the batch."""
         self._enter_loop()
         future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         self._pending.append((request, future))
@@ -107,8 +107,7 @@ class Batcher(Generic[Request, Result]):
     def _count_waiting(self) -> int:
         """Return how many debates wait.
 
-        A debate is in one round at a time and sends one request per agent. So if one key occurs twice, two
-        concurrent calls hold debates with the same name.
+        A debate sends one request per agent and round. So if a key occurs twice, two debates have this name.
         """
         debates: Counter[tuple[str, int]] = Counter()
         for (name, number, _), count in Counter(self._key(one) for one, _ in self._pending).items():
@@ -137,13 +136,13 @@ class Batcher(Generic[Request, Result]):
 class LocalPolicy(SpeakingPolicy):
     """A policy over a model in this process, on whatever device it was put.
 
-    ``chat`` None means: a chat model if its tokenizer has a chat template. With ``thinking`` every reply
-    begins within a think block, which the prompt opens if the template does not. Where a request sets
-    ``thinking_tokens``, thinking that has spent them is ended by force, and the answer is sampled behind it.
-    ``context_tokens`` (prompt plus completion) defaults to the model's own limit; a completion is cut to
-    fit (stop_reason "length"), and a prompt that leaves no token for the reply raises ValueError.
-    ``compute`` is the type in which matrices are multiplied, None for that of the weights. It has to be the
-    learner's: products in bfloat16 round small updates of float32 weights away, and others see them.
+    ``chat`` None means a chat model if the tokenizer has a chat template. With ``thinking``, every reply
+    begins within a think block, which the prompt opens if the template does not. Thinking that has spent a
+    request's ``thinking_tokens`` is closed by force, and the answer is sampled after it. ``context_tokens``
+    (prompt plus completion) defaults to the model's limit; completions are cut to fit (stop_reason "length"),
+    and a prompt that leaves no room for a reply raises ValueError. ``compute``: the type of matrix products,
+    None for the type of the weights. It must equal the learner's type: products in bfloat16 round small
+    updates of float32 weights away.
     """
 
     def __init__(
@@ -179,32 +178,32 @@ class LocalPolicy(SpeakingPolicy):
         self._frozen: tuple[dict[str, torch.Tensor], int] | None = None
 
     async def sample(self, request: SampleRequest) -> Completion:
-        """Answer one request, together with those of every other live debate."""
+        """Answer one request, together with the requests of all other live debates."""
         return await self._batcher.submit(request)
 
     def seat(self) -> AbstractContextManager[None]:
-        """Count one debate as live: nothing is sampled until it, too, waits for a completion or has ended."""
+        """Count one debate as live. Nothing is sampled until it waits for a completion or has ended."""
         return self._batcher.seat()
 
     def hold(self) -> AbstractContextManager[None]:
-        """Sample nothing until the block has ended, as while a program of a reply runs."""
+        """Sample nothing within the block, for instance while a program runs."""
         return self._batcher.hold()
 
     async def update(self, weights: object, version: int) -> None:
-        """Take a state dict (of the adapter, for a LoRA model), or its own model where that was trained."""
+        """Load a state dict (of the adapter, for LoRA). None and the policy's own model change nothing."""
         if weights is not None and weights is not self._model:
             load_weights(self._model, weights)
         self.version = version
 
     def freeze(self) -> None:
-        """Keep a copy of the weights that are trained; from now on it speaks at the frozen seats."""
+        """Copy the trained weights. The copy answers the requests of frozen seats from now on."""
         weights = {name: value.detach().clone() for name, value in trained(self._model).items()}
         self._frozen = weights, self.version
 
     def sample_all(self, requests: Sequence[SampleRequest]) -> list[Completion]:
-        """Answer many requests in chunks of ``batch_size``, in the given order; no event loop needed.
+        """Answer requests in chunks of ``batch_size``, in the given order, without an event loop.
 
-        Those of frozen seats come behind the others, with the weights that were frozen.
+        Requests of frozen seats are sampled after the others, with the frozen weights.
         """
         for request in requests:
             refuse_impossible(request)
@@ -264,7 +263,7 @@ def end_tokens(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> fr
 
 
 def load_weights(model: PreTrainedModel, weights: object) -> None:
-    """Put a state dict into the model; ValueError when it holds names the model lacks, or lacks some."""
+    """Load a state dict into the model. ValueError for unknown or missing names."""
     if not isinstance(weights, Mapping):
         raise ValueError(f"weights must be a state dict or None, got {type(weights).__name__}")
     state: dict[str, torch.Tensor] = dict(weights)

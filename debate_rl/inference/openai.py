@@ -1,7 +1,7 @@
 """A policy over an OpenAI-compatible server, by its chat or its completions endpoint.
 
-Nothing of the model is in this process. Prompts are not encoded here, so the server's own chat template
-decides what becomes of control tokens that a text spells, and no adapter can be sent to it.
+The server encodes the prompts, so its chat template decides how control tokens in a text are treated. It
+cannot receive weights.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ OPENING, CLOSING = "<think>", "</think>"
 
 
 class ReplyError(ValueError):
-    """An answer without a reply in it."""
+    """A server's answer without a valid reply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +36,13 @@ class _Tokens:
     offsets: tuple[int, ...] = ()
 
     def until(self, end: int) -> _Tokens:
-        """Return the tokens that begin before this character; none if the offsets are not known."""
+        """Return the tokens that begin before this character, or none without offsets."""
         kept = sum(offset < end for offset in self.offsets)
         return _Tokens(self.ids[:kept], self.logprobs[:kept], self.offsets[:kept])
 
 
 def read_reply(reply: Object, request: SampleRequest, *, version: int) -> Completion:
-    """Return the completion that a reply holds; ReplyError if it holds none."""
+    """Return the completion in a server's answer. ReplyError if there is none."""
     choice = _first_choice(reply)
     text, thinking = _text(choice)
     if request.begun:  # its thinking is over, whatever a server's parser makes of what comes now
@@ -62,9 +62,9 @@ def read_reply(reply: Object, request: SampleRequest, *, version: int) -> Comple
 
 
 def read_tokens(reply: Object) -> tuple[tuple[int, ...], tuple[float, ...], str]:
-    """Return what a vLLM server sampled: ids (T,), log-probabilities (T,) in nats, and how it ended.
+    """Return a vLLM server's ids (T,), log-probabilities (T,) in nats, and finish reason.
 
-    ReplyError if some of it is missing.
+    ReplyError if any of these is missing.
     """
     choice = _first_choice(reply)
     ids, (_, logprobs) = _ids(choice.get("token_ids")), _listed_tokens(choice)
@@ -84,7 +84,7 @@ def says_what_stopped(reply: Object) -> bool:
 
 
 def restored(text: str, stop: Sequence[str]) -> str:
-    """Return the text with the closing tag that the server has cut off, if its section is still open.
+    """Return the text with the closing tag that the server removed, if its section is still open.
 
     >>> restored("<solution>4", ["</solution>"]), restored("I pass.", ["</solution>"])
     ('<solution>4</solution>', 'I pass.')
@@ -134,9 +134,9 @@ def _ended(text: str, choice: Object, request: SampleRequest) -> tuple[str, Stop
 def _thought(
     text: str, tokens: _Tokens, reason: StopReason, request: SampleRequest
 ) -> tuple[str, _Tokens, StopReason]:
-    """Return a thinking model's reply up to its stop string, which was not looked for in the thinking.
+    """Return a thinking model's reply up to the first stop string after its thinking.
 
-    What was cut off without any ``</think>`` is taken to be thinking, and so stays private.
+    A reply that was cut off without ``</think>`` counts as thinking, and so stays private.
     """
     if CLOSING not in text:
         if reason == "length" and not text.lstrip().startswith(OPENING):
@@ -211,7 +211,7 @@ def _object(value: object) -> Object:
 
 
 LIMITS = ("max_tokens", "max_tokens", "max_completion_tokens")
-"""The dialects, by what they call the limit: vLLM's with its extras, the usual one, OpenAI's newer models."""
+"""The name of the limit in each dialect: vLLM with its extras, the usual one, OpenAI's newer models."""
 GO_ON = "That is your reply so far. Go on with it exactly where it ends, and repeat nothing of it."
 GOING_ON: Mapping[str, object] = {"continue_final_message": True, "add_generation_prompt": False}
 NOT_UNDERSTOOD = (400, 422)
@@ -221,21 +221,21 @@ VLLM: Mapping[str, object] = {
     "min_p": 0.0,
     "repetition_penalty": 1.0,
 }
-"""What makes vLLM sample from the model itself, and report the tokens. Others ignore it or refuse it."""
+"""Settings with which vLLM samples without penalties and reports tokens. Other servers may refuse them."""
 
 
 class OpenAIPolicy:
     """A policy over ``model`` at ``base_url`` (with its path, as in ``http://localhost:8000/v1``).
 
-    ``chat`` False asks for a plain completion of ``raw_prompt``. ``thinking`` goes to the server's chat
-    template. ``sending``: settings of ``Server``. The key is ``api_key``, or that of the environment
-    (``key_for``). A server that does not understand vLLM's extras is asked without them from then on; then
-    there are no token ids, and the completions have their counts.
-    Stop strings are not sent where a request has ``thinking_tokens``, since a server would find them in the
-    thinking; the reply is cut after it. Nor is the fence that ends a program, unless the server says which
-    string stopped it: it cuts them off, and a fence that opens a block would be lost.
-    A reply that has begun is the last message of a chat, which vLLM and SGLang go on with. In the other
-    dialects a message after it asks for that.
+    ``chat`` False requests a plain completion of ``raw_prompt``. ``thinking`` goes to the server's chat
+    template. ``sending``: settings of ``Server``. The key is ``api_key``, or by default from the environment
+    (``key_for``). If a server refuses vLLM's extras, they are no longer sent; completions then have counts of
+    tokens but no ids.
+    Stop strings are not sent with ``thinking_tokens``, since the server would also stop in the thinking; the
+    reply is cut afterwards. The fence that ends a program is sent only if the server reports which string
+    stopped it, since it removes stop strings, and an opening fence would be lost.
+    A begun reply is the last message of a chat, which vLLM and SGLang continue. In the other dialects a
+    further message asks to continue it.
     """
 
     def __init__(
@@ -258,7 +258,7 @@ class OpenAIPolicy:
         self._server = Server(base_url, api_key=key_for(base_url) if api_key is None else api_key, **sending)
 
     async def sample(self, request: SampleRequest) -> Completion:
-        """Answer one request, in the first dialect that the server understands; top_k is in vLLM's alone."""
+        """Answer one request in the first dialect that the server understands. Only vLLM's has top_k."""
         dialect = 0 if request.top_k else self._dialect
         while True:
             try:
@@ -294,7 +294,7 @@ class OpenAIPolicy:
         return "/chat/completions" if self._chat else "/completions"
 
     def _body(self, request: SampleRequest, dialect: int) -> dict[str, object]:
-        """Return the body of the request; the seed is folded to the 31 bits that every server can hold."""
+        """Return the body of the request. Its seed is reduced to 31 bits, which every server accepts."""
         body: dict[str, object] = {
             "model": self._model,
             LIMITS[dialect]: request.max_tokens + request.thinking_tokens,

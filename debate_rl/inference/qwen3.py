@@ -1,9 +1,9 @@
-"""A plain-torch forward for small Qwen3 models on a CPU, where Python and kernel starts cost more than sums.
+"""A fast forward for small Qwen3 models on a CPU, where overhead costs more than arithmetic.
 
-Same mathematics as transformers' Qwen3ForCausalLM (tested equal to 1e-5): projections of one input are
-one product with the norm's weights folded in, the last layer answers for the last position only, the cache
-is one allocation for each layer, and queries are grouped by their key head instead of repeating keys.
-Weights are read again for every batch, so a model trained in place is never sampled with old weights.
+It equals transformers' Qwen3ForCausalLM (tested to 1e-5). Projections of one input are one product that
+includes the norm's weights, the last layer computes the last position only, the cache is allocated once for
+each layer, and queries are grouped by key head. Weights are read for every batch, so training in place has
+an effect at once.
 """
 
 # pyright: standard, reportMissingTypeStubs=false

@@ -1,9 +1,9 @@
 """Batched, KV-cached sampling with one random stream for each request and exact log-probabilities.
 
-A request's draws come from uniforms drawn beforehand with its own seed, by inversion of the distribution
-function, so its reply depends on its own seed and prompt and never on who shares the batch. (Logits
-still differ in their last bits with the batch's shape; a caller that wants equal bits keeps the shapes.)
-Prompts are padded on the left; finished rows are dropped when a fifth of the batch is done.
+Tokens are drawn by inversion of the distribution function, from uniforms that depend only on the request's
+seed. So a reply does not depend on the other requests of its batch, except that the last bits of logits
+depend on the batch's shape. Prompts are padded on the left. Finished rows are dropped when a fifth of the
+batch is done.
 """
 
 # pyright: standard, reportMissingTypeStubs=false
@@ -57,7 +57,7 @@ class StopWatch:
         return self._tables[stop]
 
     def ends(self, row: RowStop, tokens: torch.Tensor) -> bool:
-        """Return whether the last of the row's tokens (T,) completes a stop string; follows the thinking."""
+        """Return whether the last token of (T,) completes a stop string. Updates ``row.thinking``."""
         if row.thinking is None:
             opening = self.text.decode(tokens[:_OPENING_TOKENS].tolist()).lstrip()
             if opening.startswith(THINK_START) or not THINK_START.startswith(opening):
@@ -85,7 +85,7 @@ def _may_end(pieces: Iterable[bytes], strings: Sequence[str]) -> list[bool]:
 
 
 class ModelSteps:
-    """Any transformers causal LM with its cache, one batch at a time; LoRA models included.
+    """Any transformers causal LM (also with LoRA) and its cache, for one batch at a time.
 
     Logits are (B, V) float32 of the last position.
     """
@@ -136,7 +136,7 @@ Steps: TypeAlias = ModelSteps | Qwen3Steps
 
 
 def steps_for(model: PreTrainedModel) -> Steps:
-    """Return the fast path of small Qwen3 models that compute in float32 on a CPU, else the model's own."""
+    """Return the fast path for small Qwen3 models in float32 on a CPU, else the model's own forward."""
     if torch.is_autocast_enabled(model.device.type):
         return ModelSteps(model)
     return Qwen3Steps(model) if fits(model) else ModelSteps(model)
@@ -155,14 +155,14 @@ class Draw:
     seed: int
     stop: tuple[str, ...] = ()
     thinking: bool | None = None
-    """Whether the row begins in a think block; None: its first tokens decide. No stop string ends that."""
+    """Whether the row begins in a think block, where stop strings have no effect. None: its tokens decide."""
     top_p: float = 1.0
     top_k: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """What was sampled: tokens (T,) with the end token, and log-probabilities (T,) in nats."""
+    """The result of a draw: tokens (T,) with the end token, and log-probabilities (T,) in nats."""
 
     tokens: tuple[int, ...]
     logprobs: tuple[float, ...]
@@ -170,11 +170,11 @@ class Drawn:
 
 
 def likely_only(logps: torch.Tensor, top_p: torch.Tensor, top_k: torch.Tensor) -> torch.Tensor:
-    """Return the log-probabilities (B, V) of the likely tokens alone, which sum to 1 again; others have -inf.
+    """Return log-probabilities (B, V) renormalised over the likely tokens; other tokens have -inf.
 
-    Of each row its ``top_k`` (B,) most likely tokens are kept (0: all) [Fan et al. 2018, arXiv 1805.04833],
-    and of these the fewest that together have a probability of ``top_p`` (B,) or more [Holtzman et al. 2020,
-    arXiv 1904.09751]. Of tokens that are as likely as each other the first come first.
+    Each row keeps its ``top_k`` (B,) most likely tokens (0: all) [Fan et al. 2018, arXiv 1805.04833], and of
+    these the fewest with a total probability of at least ``top_p`` (B,) [Holtzman et al. 2020, arXiv
+    1904.09751]. Of equally likely tokens, the first ones are kept.
 
     >>> logps = torch.tensor([[0.5, 0.1, 0.4]]).log()
     >>> likely_only(logps, torch.tensor([0.8]), torch.tensor([0])).exp()
@@ -241,7 +241,7 @@ def sample_batch(
 
 
 def _read_prompts(steps: Steps, batch: _Batch) -> torch.Tensor:
-    """Return the first logits (B, V). Equal prompts (debates of one problem begin alike) are read once."""
+    """Return the first logits (B, V). Equal prompts, as in debates on one problem, are read once."""
     ids, pad = batch.prompts()
     different, rows = torch.unique(torch.cat([pad[:, None], ids], dim=1), dim=0, return_inverse=True)
     if len(different) > _COMPACT_BELOW * len(ids):
@@ -281,14 +281,11 @@ class _Batch:
 
     @property
     def longest(self) -> int:
-        """The most tokens any row may still draw."""
+        """The maximum number of tokens of a row."""
         return self._tokens.shape[1]
 
     def prompts(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the prompts padded on the left (B, P) and the number of padding positions (B,).
-
-        The padding is token 0 and never seen: masks say what is padding.
-        """
+        """Return the prompts padded with 0 on the left (B, P) and the number of padding positions (B,)."""
         longest = max(len(draw.prompt) for draw in self._draws)
         pad = [longest - len(draw.prompt) for draw in self._draws]
         ids = [[0] * n + list(draw.prompt) for n, draw in zip(pad, self._draws, strict=True)]
@@ -306,7 +303,7 @@ class _Batch:
         return tokens
 
     def advance(self, tokens: torch.Tensor) -> torch.Tensor:
-        """Close the rows that these tokens end; return which current rows go on (none: all are done)."""
+        """Close the rows that these tokens end. Return which current rows continue; none if all ended."""
         ended = self._ends[tokens] | self._completes_stop(tokens)
         self._time += 1
         newly = self._alive & (ended | (self._limits[self._rows] <= self._time))

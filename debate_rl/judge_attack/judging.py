@@ -356,7 +356,6 @@ class JudgeWatch:
 
 
 def _with_bounds(name: str, found: Estimate | None) -> dict[str, float]:
-    """Return an estimate as metrics, with its interval if that is finite."""
     if found is None:
         return {}
     bounds = {"low": found.low, "high": found.high}

@@ -119,10 +119,7 @@ def graded_answers(
 
 
 def answers_by_round(debate: Debate, correct: Correct, key: AnswerKey = plain_key) -> dict[int, list[Answer]]:
-    """Return the graded answers of each round.
-
-    If the debate stopped early, the last answers count again in each round that was saved.
-    """
+    """Return the graded answers of each round; the last ones count again in rounds saved by an early stop."""
     by_round: dict[int, list[Answer]] = defaultdict(list)
     for round_, answer in graded_answers(debate, correct, key):
         by_round[round_].append(answer)
@@ -140,9 +137,8 @@ def answer_metrics(
     round r. A missing answer counts as wrong; an ungraded answer is left out. ``accuracy/n`` counts the
     answers that were given. k is the smallest number of graded answers to a problem; ``pass@k`` is also
     reported for the powers of 2 below k. pass@k, avg@k and cons@k are means over problems. ``key`` decides
-    which wrong answers
-    ``cons@k`` counts as the same. A debate that stopped early counts its last answers in the saved rounds
-    too: otherwise agreement on right answers would lower accuracy.
+    which wrong answers ``cons@k`` counts as the same. A debate that stopped early counts its last answers in
+    the saved rounds too: otherwise agreement on right answers would lower accuracy.
     """
     by_round: dict[int, dict[str, list[Answer]]] = defaultdict(lambda: defaultdict(list))
     given, ends = 0, dict[str, int]()

@@ -119,9 +119,8 @@ def reward_metrics(rewards: Sequence[Rewards]) -> dict[str, float]:
 def counter_metrics(debates: Sequence[Debate], rewards: Sequence[Rewards]) -> dict[str, float]:
     """Return every counter summed over the batch, the number of votes that were not due, and two fractions.
 
-    Both are fractions of the turns that owe votes: ``judge/parsed_share`` of turns with at least one valid
-    vote,
-    ``judge/signal_share`` of turns with a judge reward.
+    Of the turns that owe votes, ``judge/parsed_share`` have at least one valid vote, and
+    ``judge/signal_share`` have a judge reward.
     """
     total: Counter[str] = Counter()
     for reward in rewards:
@@ -129,8 +128,7 @@ def counter_metrics(debates: Sequence[Debate], rewards: Sequence[Rewards]) -> di
     failures = (f.reason for debate in debates for turn in debate.turns for f in turn.parsed.failures)
     total["votes/not_due"] += sum(reason is FailureReason.NOT_DUE for reason in failures)
     result = {name: float(count) for name, count in sorted(total.items())}
-    due = total["judge/due"]
-    if due:
+    if due := total["judge/due"]:
         result["judge/parsed_share"] = 1.0 - total["format/penalties"] / due
         result["judge/signal_share"] = total["judge/signal"] / due
     return result
@@ -163,9 +161,7 @@ def due_pairs_of(debate: Debate) -> list[DuePair]:
 
 
 def format_metrics(debates: Sequence[Debate]) -> dict[str, float]:
-    """Return the fractions of turns that are valid, are well-formed XML, have each kind of failure, are cut
-    off, or lack an answer.
-    """
+    """Return the fractions of turns that are valid, well-formed XML, malformed, cut off or unanswered."""
     turns = [turn for debate in debates for turn in debate.turns]
     solved = [turn for turn in turns if not turn.ballot]
     result = mean_of("format/valid", (valid for debate in debates for valid in are_valid(debate)))
@@ -179,10 +175,7 @@ def format_metrics(debates: Sequence[Debate]) -> dict[str, float]:
 
 
 def are_valid(debate: Debate) -> list[bool]:
-    """Return, for each turn, whether the turn is valid.
-
-    A valid turn has every part that was due, no failure, and a vote if comparisons were due.
-    """
+    """Return for each turn whether it has every due part, a vote if comparisons were due, and no failure."""
     box = ballot_box(debate)
     unvoted = penalized_turns(box, valid_votes(box))
     return [
@@ -196,10 +189,9 @@ def are_valid(debate: Debate) -> list[bool]:
 def length_metrics(debates: Sequence[Debate], *, evaluation: Author) -> dict[str, float]:
     """Return tokens in a turn (prompt, completion, by stream), texts cut from prompts, and distinct openings.
 
-    Forced tokens, outputs of programs among them, are part of a completion and of no stream, and those of
-    both streams are in either count.
-    ``completions/distinct``: different texts of round 0 of a problem over all of them; near 1 / (K N) means
-    that every sample is the same (a fixed seed).
+    Forced tokens and outputs of programs count for the completion, but for no stream. Tokens in both streams
+    count for both. ``completions/distinct`` is the fraction of a problem's texts of round 0 that are
+    different; near 1 / (K N) every sample is the same (a fixed seed).
     """
     turns = [turn for debate in debates for turn in debate.turns]
     sizes = [len(turn.completion.tokens) for turn in turns]
@@ -224,10 +216,7 @@ def length_metrics(debates: Sequence[Debate], *, evaluation: Author) -> dict[str
 
 
 def swap_metrics(debates: Sequence[Debate]) -> dict[str, float]:
-    """Return the mean consistency of ballots under swap and the tokens of the swapped ballots.
-
-    Return {} if no ballot was repeated with swapped order.
-    """
+    """Return the mean consistency and the tokens of swapped ballots, or {} if no ballot was swapped."""
     again = [one for debate in debates for one in debate.swapped or ()]
     if not again:
         return {}
@@ -237,9 +226,7 @@ def swap_metrics(debates: Sequence[Debate]) -> dict[str, float]:
 
 
 def compression_metrics(debates: Sequence[Debate], config: DebateConfig) -> dict[str, float]:
-    """Return how many solutions were compressed, and how many of these were cut because no attempt was
-    usable.
-    """
+    """Return how many solutions were compressed, and how many had no usable attempt and were cut."""
     if config.compress.over is None:
         return {}
     made = [one for debate in debates for one in debate.compressions or ()]

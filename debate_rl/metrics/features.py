@@ -132,9 +132,7 @@ def seat_metrics(debates: Sequence[Debate], correct: Sequence[Correct]) -> dict[
 
 
 def seat_figures(debate: Debate, correct: Correct) -> Iterator[tuple[str, bool]]:
-    """Yield the metric name and whether it is right for each graded solution of the last round and each vote
-    on a decidable pair.
-    """
+    """Yield (metric, is right) of each graded solution of the last round and vote on a decidable pair."""
     protocol = debate.protocol
     if not protocol.seats or correct is None:
         return

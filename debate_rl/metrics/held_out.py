@@ -1,5 +1,4 @@
-"""RUN/held_out.jsonl: the figures of every held-out problem at each evaluation, and how training changed
-them.
+"""RUN/held_out.jsonl: the figures of every held-out problem at each evaluation, and their gains.
 
 Each evaluation is one line, which is on the disk before the run continues. ``debate eval`` writes a line of
 the same form to the folder of each evaluation of a checkpoint.
@@ -84,9 +83,7 @@ class HeldOut(Value, frozen=True):
         return {(id, self.problems[id]): pair for id, pair in found.items()}
 
     def means(self, name: str) -> dict[str, float]:
-        """Return the mean of a figure on each problem with a value. For a lead, this is the difference of
-        means.
-        """
+        """Return the mean of a figure (of a lead: the difference of means) on each problem with a value."""
         if name in LEADS:
             ones, others = map(self.means, LEADS[name])
             return {id: one - others[id] for id, one in ones.items() if id in others}
@@ -151,8 +148,7 @@ def kept_steps(path: Path) -> set[tuple[str, int]]:
 
 
 def _by_step(evaluations: Iterable[HeldOut]) -> list[HeldOut]:
-    """Return the evaluations in order of step. If a step is repeated, the later line counts."""
-    latest = {one.step: one for one in evaluations}
+    latest = {one.step: one for one in evaluations}  # of a repeated step the later line counts
     return [latest[step] for step in sorted(latest)]
 
 
@@ -173,9 +169,7 @@ def _read(path: Path, notes: list[str]) -> Iterator[HeldOut]:
 
 
 def gains(before: HeldOut, after: HeldOut, name: str) -> dict[Problem, float]:
-    """Return the gain of a figure on each problem with a value in both evaluations, in the order of
-    ``before``.
-    """
+    """Return the gain of a figure on each problem with two values, in the order of ``before``."""
     old, new = before.means(name), after.means(name)
     keys = {id: (id, before.problems[id]) for id in old if id in new}
     return {key: new[id] - old[id] for id, key in keys.items() if key[1] == after.problems.get(id)}
@@ -187,11 +181,7 @@ def reach_of(name: str) -> int:
 
 
 def gain(before: HeldOut, after: HeldOut, name: str) -> Gain | None:
-    """Return the gain of a figure over the problems with a value in both, or None if there are no such
-    problems.
-
-    Each problem counts once, as in ``debate eval``, however many values it has.
-    """
+    """Return the gain of a figure over the problems with a value in both, which count once each; or None."""
     found, reach = gains(before, after, name), reach_of(name)
     if not found:
         return None
@@ -226,9 +216,7 @@ def sentence(evaluations: Sequence[HeldOut], name: str = DIRECT) -> str:
 
 
 def sentences(evaluations: Sequence[HeldOut]) -> list[str]:
-    """Return the sentence about one agent's accuracy, then a sentence for each other figure that was
-    measured.
-    """
+    """Return the sentence about one agent's accuracy, then those about other measured figures."""
     others = [name for name in FIGURES if any(one.figures.get(name) for one in evaluations)]
     return [sentence(evaluations, name) for name in dict.fromkeys((DIRECT, *others))]
 

@@ -1,6 +1,4 @@
-"""Progress on the screen: bars in a terminal; in a pipe, one line per step and lines for parts that take
-long.
-"""
+"""Progress on the screen: bars in a terminal; in a pipe, lines for steps and for parts that take long."""
 
 from __future__ import annotations
 
@@ -216,9 +214,7 @@ class StepDisplay:
         self.say("  ".join(("before the first step", *(text for text in shown if text))))
 
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
-        """Print the line of a step: its figures, its time without evaluation, and the time left for all
-        steps.
-        """
+        """Print a step's figures, its time without evaluation, and the time left for all steps."""
         took = step_seconds(metrics)
         self._pace.reach(step + 1, took_s=took + metrics.get("seconds/evaluate", 0.0))
         left = f", {self._pace.words()}" if step + 1 < self._steps else ""

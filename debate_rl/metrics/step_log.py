@@ -24,9 +24,7 @@ from transcripts.errors import TranscriptWriteError
 from transcripts.record import turn_rows
 
 PHASES = ("rollout", "verify", "reward", "learn", "record")
-"""The phases of a step. Every other metric in seconds is part of a phase, or of the evaluation after the
-step.
-"""
+"""The phases of a step. Every other metric in seconds is part of a phase or of the evaluation after it."""
 LARGEST = sys.float_info.max
 SAMPLE_SHARE = 0.05
 """Fraction of debates whose turns are written to samples.jsonl and shown in W&B."""
@@ -37,10 +35,7 @@ SAMPLE = (
     *("tokens", "stop_reason", "answer", "grade", *(f"reward_{stream}" for stream in STREAMS)),
     *("advantage_generator", "advantage_judge", "advantage_format"),
 )
-"""The columns of a sample, as in Parquet. ``grade`` is empty for a ballot.
-
-``advantage_format`` is added to both other advantages.
-"""
+"""The columns of a sample. ``grade`` is empty for a ballot; ``advantage_format`` is added to both others."""
 
 
 def metrics_line(step: int, metrics: Mapping[str, float], *, at: float) -> bytes:
@@ -59,8 +54,7 @@ def metrics_line(step: int, metrics: Mapping[str, float], *, at: float) -> bytes
 
 
 def step_seconds(metrics: Mapping[str, float | None]) -> float:
-    """Return the wall-clock seconds of a step: the sum over its phases, without the evaluation after the
-    step.
+    """Return the wall-clock seconds of a step: the sum over its phases.
 
     >>> step_seconds({"seconds/rollout": 2.0, "seconds/reward": 0.5, "seconds/grade": 0.4})
     2.5
@@ -88,10 +82,7 @@ class SamplesLog(LineFile):
 
 
 def draw_samples(records: Sequence[Record]) -> list[Sample]:
-    """Return the turns of about a fraction ``SAMPLE_SHARE`` of the debates.
-
-    The seed of a debate decides whether it is drawn, so a resumed run draws the same debates.
-    """
+    """Return the turns of a fraction ``SAMPLE_SHARE`` of the debates, which their seeds choose."""
     return [
         sample
         for index, record in enumerate(records)
@@ -127,10 +118,7 @@ def read_metrics(path: Path) -> list[dict[str, float | None]]:
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
-    """Return the rows of a file of JSON lines in order, without an incomplete last line.
-
-    ValueError names a damaged line.
-    """
+    """Return the rows of a file without an incomplete last line; ValueError names a damaged line."""
     rows: list[dict[str, Any]] = []
     for number, line in enumerate(plain_lines(path), start=1):
         if not line.endswith(b"\n"):

@@ -104,9 +104,7 @@ class WandbTracker:
 
 
 def _wandb_id(folder: Path) -> str:
-    """Return the W&B id of the run. It is drawn once and kept in the folder, so a resumed run has the same
-    id.
-    """
+    """Return the W&B id of the run, which is drawn once and kept in the folder for a resumed run."""
     path = folder / "wandb_id"
     try:
         if not path.exists():

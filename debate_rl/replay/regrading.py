@@ -1,8 +1,6 @@
 """Stored replies graded again, as sampled and cut at stop strings: no model and no torch.
 
-Replies come from a run's training transcripts and from the folders of evaluations. Each is cut first, never
-inside its thinking, then its solution is read and graded under every mode. Figures are shares with intervals,
-and the part of a gain that is learning to stop.
+Each reply is cut first, never inside its thinking; then its solution is read and graded under every mode.
 """
 
 from __future__ import annotations
@@ -19,10 +17,10 @@ import numpy as np
 from msgspec.structs import replace
 
 from debate import Completion, DebateConfig, Problem, Turn
-from debate.parsing.clipping import clipped
 from debate.prompting.shown import reads_untagged
 from debate.prompting.texts import load_prompts
 from debate.reply import Untagged, read_reply, untagged_rule
+from debate.stops import clipped
 from debate.types import WITHOUT_TRUTH
 from debate_rl.config.recipes import read_run_config
 from debate_rl.evaluation.folder import IDENTITY
@@ -62,7 +60,7 @@ class Source(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """One solution as stored, in a debate of this protocol, and its grade then."""
+    """One stored solution, the protocol of its debate, and its stored grade."""
 
     problem: Problem
     turn: Turn
@@ -233,9 +231,8 @@ def _grade(
         figures = {"sampled": sampled, "clipped": after, "moved": moved, "stopping": less(sampled, after)}
         figures["changed"] = None if moved is None else abs(moved)
         figures["differs"] = None if differs is None else abs(differs)
-        figures["cut"] = float(
-            text[len(cut) :] not in ("", *stops)
-        )  # a reply may have ended at its stop string
+        # a reply may have ended at its stop string
+        figures["cut"] = float(text[len(cut) :] not in ("", *stops))
         for figure, found in figures.items():
             sheet.put(figure, mode, id, found)
         sheet.ungraded[mode] += (sampled is None) + (after is None)
@@ -290,9 +287,8 @@ def lines_of(sheet: Sheet, *, clip: bool) -> Iterator[Row]:
 def gains_of(sheets: Sequence[Sheet]) -> Iterator[Row]:
     """Yield the gains of each part over the first source that has it, of training apart from evaluations.
 
-    ``sampled`` and ``clipped``: how much more is right; ``stopping``: the first minus the second, which is
-    the gain of learning to stop alone. Evaluations are compared with the first one of the same problems
-    (``paired``): others say nothing about a gain.
+    ``sampled`` and ``clipped`` are gains in right replies; ``stopping``, the first minus the second, is the
+    gain from learning to stop. Evaluations are compared with the first one of the same problems (``paired``).
     """
     for part in dict.fromkeys(sheet.part for sheet in sheets):
         of_part = [sheet for sheet in sheets if sheet.part == part]
@@ -321,7 +317,7 @@ def _gain(sheet: Sheet, base: Sheet, name: str, mode: str, *, paired: bool) -> E
 
 
 def table_of(lines: Sequence[Row], *, clip: bool) -> list[list[str]]:
-    """Return the lines as a table, heads first; what a line shares with the one above it stands once."""
+    """Return the lines as a table, heads first; names equal to those of the line above stay empty."""
     heads = ["replies of", "part", "replies", "mode", "as sampled"]
     heads += ["clipped", "clipped - as sampled", "cut", "grade changed"] if clip else []
     table, above = [[*heads, "not as stored"]], list[str]()
@@ -399,7 +395,7 @@ def stops_of(clip: str) -> StopsOf:
 
 
 def own_environment(path: Path) -> Environment | None:
-    """Return the environment of one's own that graded a run's replies; None for data sets and families."""
+    """Return the user's environment that graded a run's replies; None for data sets and families."""
     run = next((one for one in (path, *path.resolve().parents[:2]) if (one / "config.toml").is_file()), None)
     if run is None:
         return None

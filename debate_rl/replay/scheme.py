@@ -1,6 +1,4 @@
-"""Stored debates under a reward scheme: rewards and advantages of a step as training computes them, and what
-changes from a run's own scheme to another.
-"""
+"""Rewards and advantages of stored debates under a run's own scheme, and what another scheme changes."""
 
 from __future__ import annotations
 
@@ -19,8 +17,8 @@ from learner.advantages import AdvantageConfig, turn_advantages
 from learner.advantages.turns import Advantages, generator_streams
 from learner.types import Transition, group_indices, transitions_of
 from rewards import STREAMS, Credit, RewardConfig, Rewards, score_debates
-from rewards.finite import finite
 from rewards.measured import measure
+from rewards.nan_rewards import drop_nan_rewards
 from rewards.types import OPTIONAL_STREAMS, stream_named, value_of
 from transcripts import Record, RunStore, TurnAdvantages
 from transcripts.record import PARTS
@@ -103,7 +101,7 @@ def score_step(records: Sequence[Record], scheme: Scheme) -> ScoredStep:
         key=key_by_itself,
         coins=scheme.coins,
     )
-    scored = [finite(one) for one in given]
+    scored = [drop_nan_rewards(one) for one in given]
     rewards, not_finite = [reward for reward, _ in scored], [count for _, count in scored]
     return ScoredStep(step, records, rewards, credits, not_finite, transitions_of(debates, rewards, groups))
 
@@ -167,10 +165,10 @@ def replay_run(
     last: int | None = None,
     tell: Callable[[], None] = lambda: None,
 ) -> Iterator[DebateChange]:
-    """Yield what changes in the debates of a filter in steps ``first`` to ``last``; FilterError as ever.
+    """Yield the changes of the debates that a filter finds in steps ``first`` to ``last``.
 
-    Filter and steps choose what is shown. Advantages are of whole steps all the same, and with running means
-    the steps before ``first`` are replayed too. ``tell`` is called for each debate read.
+    Advantages are computed over whole steps; with running means, the steps before ``first`` are replayed too.
+    ``tell`` is called for each debate read. FilterError for a filter that is not valid.
     """
 
     def counted() -> Iterator[tuple[str, Record]]:
@@ -274,7 +272,7 @@ def same_advantages(stored: Sequence[TurnAdvantages], found: Sequence[TurnAdvant
 
 
 def close(a: float | None, b: float | None) -> bool:
-    """Return whether two numbers are equal up to rounding; no number equals only no number."""
+    """Return whether two numbers are equal up to rounding; None equals only None."""
     if a is None or b is None:
         return a is b
     return isclose(a, b, rel_tol=CLOSE, abs_tol=CLOSE)

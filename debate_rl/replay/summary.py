@@ -50,12 +50,6 @@ def tally(old: float | None, new: float | None) -> dict[str, float]:
     return counts | {"old": a, "new": b, "moved": abs(b - a)}
 
 
-def shares_of(counts: Mapping[str, float]) -> dict[str, float]:
-    """Return summed counts as shares of the turns, and the means; nothing but 0 turns for none."""
-    turns = counts.get("turns", 0)
-    return {"turns": turns} | {name: counts[name] / turns for name in SUMS if turns}
-
-
 @dataclass(slots=True)
 class Summary:
     """The figures of a replay, debate by debate; ``cells`` sum ``tally`` by (stream, persona, round).
@@ -119,13 +113,16 @@ class Summary:
         return [(id, change) for change, _, id in sorted(self._most, reverse=True)]
 
     def by(self, *parts: str) -> dict[tuple[str | int, ...], dict[str, float]]:
-        """Return the shares and means by some of "stream", "persona" and "round", in order."""
+        """Return shares of the turns, and means, by some of "stream", "persona" and "round", in order."""
         found: dict[tuple[str | int, ...], Counter[str]] = {}
         streams = (*PARTS, CRITIC)
         for cell in sorted(self.cells, key=lambda cell: (streams.index(cell[0]), *cell[1:])):
             key = tuple(cell[PLACES.index(part)] for part in parts)
             found.setdefault(key, Counter()).update(self.cells[cell])
-        return {key: shares_of(counts) for key, counts in found.items()}
+        return {
+            key: {"turns": counts["turns"], **{name: counts[name] / counts["turns"] for name in SUMS}}
+            for key, counts in found.items()
+        }
 
     def facts(self) -> dict[str, object]:
         """Return all figures as plain values."""

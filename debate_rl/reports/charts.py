@@ -154,9 +154,9 @@ def _histograms(run: Run, rewards: Sequence[tuple[int, float]]) -> Iterator[Seri
 
 
 def histogram(values: Numbers, everything: Numbers) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return the positions of bars and the share of the values in each; the bars are those of ``everything``.
+    """Return the positions of the bars of ``everything``, and the fraction of ``values`` in each bar.
 
-    Up to 12 different values have a bar each; more of them 20 bars of equal width, at their middles.
+    Up to 12 different values have one bar each; more share 20 bars of equal width, placed at their middle.
     """
     x = np.unique(everything)
     if len(x) <= MOST_VALUES:

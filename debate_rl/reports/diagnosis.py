@@ -113,9 +113,10 @@ def ended_line(run: Run) -> str:
 
 
 class JudgeFigures(NamedTuple):
-    """Right votes on decidable pairs, its interval in words; winner against right; first-listed excess.
+    """Judge accuracy on decidable pairs and its interval in words, and two further figures of a sample.
 
-    ``follows``: do agents adopt the answer shown first, by a size and a number of cases that matter?
+    ``correlation``: of being the winner and being right. ``followed``: the excess adoption of the answer
+    shown first; ``follows``: whether its size, its number of cases and its interval make it a finding.
     """
 
     accuracy: float | None
@@ -146,9 +147,9 @@ def judge_figures(run: Run) -> JudgeFigures:
 
 
 def changed_outputs(run: Run) -> tuple[float, float, int] | None:
-    """Return the mean distance of texts of a problem, early to late and among early ones, and the problems.
+    """Return the mean distance of a problem's texts, early to late and among early, and how many problems.
 
-    None with fewer than 5 problems met in the first and the last third.
+    None if fewer than 5 problems occur both in the first and in the last third.
     """
     if run.sample is None or run.stored is None:
         return None
@@ -171,11 +172,8 @@ def _mean_distance(pairs: Iterable[Sequence[frozenset[str]]]) -> float:
 
 def worst(*words: Word) -> Word:
     """Return the worst of the words; of "unknown" alone "unknown"."""
-    order: tuple[Word, ...] = ("good", "warn", "bad")
-    found: Word = "unknown"
-    for word in order:
-        found = word if word in words else found
-    return found
+    order: tuple[Word, ...] = ("bad", "warn", "good", "unknown")
+    return min(words, key=order.index) if words else "unknown"
 
 
 def rated(value: float | None, good: float, bad: float) -> Word:

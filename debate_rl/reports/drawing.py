@@ -93,7 +93,6 @@ def _line(axes: Axes, chart: Chart, index: int, colour: str) -> None:
 
 
 def _bars(axes: Axes, chart: Chart, index: int, colour: str) -> None:
-    """Draw one series of bars with its intervals; with ticks they are horizontal."""
     series, count, lying = chart.series[index], len(chart.series), bool(chart.ticks)
     step = min((b - a for a, b in pairwise(sorted(set(series.x)))), default=1.0)
     room = (0.68 if lying else step * 0.8) / count
@@ -108,7 +107,6 @@ def _bars(axes: Axes, chart: Chart, index: int, colour: str) -> None:
 
 
 def _name(axes: Axes, chart: Chart) -> None:
-    """Label the axes and the rules."""
     from matplotlib.ticker import MaxNLocator
 
     lying = chart.kind == "bars" and bool(chart.ticks)
@@ -131,20 +129,11 @@ def _name(axes: Axes, chart: Chart) -> None:
         axes.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True))  # whole steps
     for name, value in chart.rules:
         (axes.axvline if lying else axes.axhline)(value, color=INK, linewidth=0.9, linestyle=(0, (4, 3)))
-        place: Any = {
-            "xy": (1.0, value),
-            "xycoords": ("axes fraction", "data"),
-            "xytext": (-2, 2),
-            "ha": "right",
-        }
+        xy, units, offset = (1.0, value), ("axes fraction", "data"), (-2, 2)
         if lying:
-            place = {
-                "xy": (value, 1.0),
-                "xycoords": ("data", "axes fraction"),
-                "xytext": (2, 1),
-                "ha": "left",
-            }
-        axes.annotate(printable(name), textcoords="offset points", va="bottom", fontsize=7.5, **place)
+            xy, units, offset = (value, 1.0), ("data", "axes fraction"), (2, 1)
+        place: Any = {"xycoords": units, "xytext": offset, "textcoords": "offset points", "va": "bottom"}
+        axes.annotate(printable(name), xy, ha="left" if lying else "right", fontsize=7.5, **place)
 
 
 def _short(text: str) -> str:

@@ -57,12 +57,12 @@ class Figure:
 
     @property
     def about(self) -> dict[str, Any]:
-        """What it is, in a line, and where it is from ("-": from nowhere else): a row of tables.toml."""
+        """The figure's row in tables.toml: what the figure is, and its source ("-" for none)."""
         return about(self.name)
 
     @property
     def range(self) -> tuple[float, float]:
-        """The least and the most that it can be."""
+        """The smallest and the largest possible value."""
         low, high = self.about.get("range", (0.0, 1.0))
         return low, high
 
@@ -168,9 +168,10 @@ def less_half(chosen: Where, clusters: Codes) -> Estimate | None:
 
 
 def own_work(study: Study) -> tuple[Where, Where, Codes]:
-    """Return votes (n,) on wrong work against right, by judges who were wrong: for it, its author, problem.
+    """Return three columns (n,) on votes between right and wrong work: for the wrong one, is it own, problem.
 
-    The judge's own wrong work is compared with wrong work of others, where no own work is in the pair.
+    Own wrong work of a judge is compared with wrong work of others in pairs without own work, both by judges
+    whose answer was wrong.
     """
     table, clusters = study.pairs, study.clusters(study.pairs)
     wrong, own = -table["better"], table["own"]
@@ -282,7 +283,6 @@ def cascade_figures(study: Study) -> Iterator[Figure]:
 
 
 def _graphs(study: Study) -> Iterator[Figure]:
-    """Yield shares of debates, of triples, and means over judged rounds."""
     table, clusters = study.graphs, study.clusters(study.graphs)
     yield _figure("graph/cycles", intervals.mean(table["cycle"], clusters))
     yield _figure("graph/condorcet", intervals.mean(table["condorcet"], clusters))

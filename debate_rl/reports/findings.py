@@ -148,10 +148,8 @@ class Finding:
         """Return the row of the table of looks."""
         look, kind, estimate = self.look, self.look.about, self.look.estimate
         value = Cell(number(estimate.value, signed=True), estimate.value) if estimate else "none"
-        bounds, least = (
-            interval_of(estimate) if estimate else "none",
-            f"{kind.cases}, {kind.problems}, {kind.size:g}",
-        )
+        bounds = interval_of(estimate) if estimate else "none"
+        least = f"{kind.cases}, {kind.problems}, {kind.size:g}"
         name, state = Cell(kind.name, behind=look.behind), Cell(self.state, tone=self.tone)
         return cells(name, value, bounds, look.cases, look.problems, self.p, least, state, kind.what)
 

@@ -68,7 +68,6 @@ def judgment_sections(judged: Judged, found: Sequence[Finding], *, prefix: str =
 
 
 def _figures(judged: Judged, stem: str) -> Iterator[tuple[Cell, ...]]:
-    """Yield the figures of one group, those without a value with the reason."""
     for figure in judged.figures:
         head, _, rest = figure.name.partition("/")
         first, slash, label = rest.partition("/")
@@ -161,10 +160,9 @@ def comparison_section(runs: Sequence[Judged]) -> Section:
 
 
 def difference(study: Study, base: Study, name: str) -> Estimate | None:
-    """Return a figure of one run minus that of another; None if it is no plain mean, or has no cases.
+    """Return a figure of one run minus that of another; None if it is not a plain mean or has no cases.
 
-    Rows of one problem are one cluster whichever run they are of: where the runs share problems the
-    difference is paired by them, where they do not it is that of independent runs.
+    The rows of a problem in both runs are one cluster, so the difference is paired by shared problems.
     """
     both = Numbered()  # by the problems' names, so that a problem is one cluster in both runs
     found = [(pair_rows(one) | winner_rows(one)).get(name) for one in (study, base)]

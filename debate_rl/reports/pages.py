@@ -128,7 +128,6 @@ def _figures(judged: Judged) -> list[dict[str, object]]:
 
 
 def _answer(answer: Answer) -> dict[str, object]:
-    """Return the answer in a word and in sentences, with the commands to type and the picture."""
     facts = {"question": answer.question, "word": answer.word, "tone": answer.tone}
     facts |= {"text": [part.text for part in answer.text]}
     facts |= {"commands": [part.command for part in answer.text if part.command]}
@@ -146,7 +145,6 @@ def _part(part: Part) -> dict[str, object]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON has it, all the way down."""
     if isinstance(value, dict):
         return {printable(str(name)): _plain(inner) for name, inner in value.items()}
     return [_plain(inner) for inner in value] if isinstance(value, (list, tuple)) else json_number(value)

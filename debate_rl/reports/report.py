@@ -41,8 +41,6 @@ from debate_rl.reports.run import LEAST, Run
 from debate_rl.reports.training import debates_of, sections_of
 from transcripts import RunStore, TranscriptError
 
-MALFORMED = (LookupError, ValueError)
-"""The errors of a record whose turns or tables do not fit its protocol."""
 MOST_ADVICE = 2
 LATE_WRONG = "accuracy.last_round:0"
 URGENCY = ("bad", "warn", "", "good")
@@ -63,7 +61,7 @@ def judge_run(name: str, filter: str = "", *, tell: Callable[[int], object] = la
         for id, record in run.records(filter):
             try:
                 study.add(record, id)
-            except MALFORMED as error:
+            except (LookupError, ValueError) as error:  # turns or tables do not fit the protocol
                 raise TranscriptError(f"{name}: debate {id} cannot be read: {error!r}") from error
             tell(total)
     if not total:
@@ -95,7 +93,7 @@ def whole_report(
 
 
 def with_stages(names: Sequence[str]) -> list[str]:
-    """Return the folders of runs, those of its stages in place of a curriculum that has begun one."""
+    """Return the folders of runs; the folders of its stages replace a curriculum that has begun one."""
     begun = ([str(one) for one in stage_runs(Path(n)) if (one / "config.toml").is_file()] for n in names)
     return [run for name, stages in zip(names, begun, strict=True) for run in (stages or [name])]
 
@@ -177,7 +175,6 @@ def training_looks(run: Run, name: str) -> Iterator[Look]:
 
 
 def _training_text(run: Run) -> str:
-    """Return how accuracy on the problems trained on moved, without a verdict."""
     moved = run.change("accuracy")
     if moved is None:
         return "accuracy in training is not known"

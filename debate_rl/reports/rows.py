@@ -1,4 +1,4 @@
-"""What figures are made of: tables of rows, filled from one stored debate after another.
+"""Tables of rows that figures are computed from, filled from one stored debate after another.
 
 Grades: 1 right, 0 wrong or missing, -1 ungraded.
 """
@@ -184,7 +184,7 @@ class Study:
 
     @property
     def num_rounds(self) -> int | None:
-        """How many rounds each debate has; None if they have not all as many."""
+        """The number of rounds of every debate; None if debates differ."""
         return min(self._rounds) if len(self._rounds) == 1 else None
 
     def clusters(self, table: Columns) -> Codes:
@@ -264,7 +264,7 @@ def _winner(debate: JudgedDebate) -> Iterator[Row]:
 
 
 def _adoptions(debate: JudgedDebate) -> Iterator[Row]:
-    """Yield each answer taken over from some, and not all, of the others that the prompt showed.
+    """Yield each answer that an agent adopted from some, but not all, of the others in its prompt.
 
     ``excess``: whether the first shown gave it, minus the share of all.
     """

@@ -224,9 +224,7 @@ def load_runs(paths: Sequence[Path]) -> list[Run]:
     """Return the runs, each with a unique name."""
     names = [path.resolve().name for path in paths]
     shown = [f"{n} ({p})" if names.count(n) > 1 else n for n, p in zip(names, paths, strict=True)]
-    return [
-        load_run(path, name, at) for at, (path, name) in enumerate(zip(paths, shown, strict=True), start=1)
-    ]
+    return [load_run(path, name, at) for at, (path, name) in enumerate(zip(paths, shown, strict=True), 1)]
 
 
 def load_run(path: Path, name: str = "", index: int = 1) -> Run:
@@ -273,7 +271,6 @@ def _read_json(path: Path) -> Any:
 
 
 def _read_evaluations(paths: Iterable[Path]) -> dict[str, dict[str, Bounded]]:
-    """Return the figures of the evaluations that were made afterwards, by their label."""
     figures: dict[str, dict[str, Bounded]] = defaultdict(dict)
     for path in paths:
         rows = _read_json(path)

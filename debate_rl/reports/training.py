@@ -207,10 +207,10 @@ class Stratum(NamedTuple):
 def strata(first: HeldOut, last: HeldOut, figure: str = DIRECT) -> list[Stratum]:
     """Return what was gained on problems by how often they were solved at first, without luck.
 
-    A problem that was lucky in its first samples is less so in its next ones, whatever was learnt. So half of
-    its first samples says which stratum it is in, and the other half what it was worth at first. As samples
-    of a problem are exchangeable, how many of a half are right is hypergeometric, and every split counts
-    with its chance: nothing is drawn. It takes two first samples of a problem.
+    A problem that was lucky in its first samples is less lucky later, whatever was learnt. So half of its
+    first samples decide its stratum, and the other half give its first pass rate. The number of right samples
+    in a half is hypergeometric: every split counts with its probability, and nothing is drawn. Problems with
+    fewer than two first samples are left out.
     """
     parts: dict[str, list[tuple[int, float, float, float]]] = {name: [] for _, name in BANDS}
     before, after = first.figures.get(figure, {}), last.means(figure)
@@ -243,7 +243,6 @@ def splits(right: int, count: int) -> list[tuple[float, float, float]]:
 
 
 def _compared(runs: Sequence[Run]) -> Part:
-    """Return the table of the last evaluations of all runs, each minus that of the first run."""
     rows: list[tuple[Cell, ...]] = []
     for name in HELD_OUT:
         last = [evaluated[-1][1] if (evaluated := run.evaluated(name)) else None for run in runs]
@@ -285,7 +284,6 @@ def causes_section(runs: Sequence[Run]) -> Section:
 
 
 def _examples(run: Run, wrong: Sequence[WrongSolution]) -> Rows:
-    """Yield the newest wrong solutions of each cause, one of a problem."""
     for cause in CAUSES:
         newest: dict[str, WrongSolution] = {}
         for one in reversed(wrong):
@@ -302,10 +300,7 @@ def _examples(run: Run, wrong: Sequence[WrongSolution]) -> Rows:
 
 
 def phases_section(runs: Sequence[Run]) -> Section:
-    """Return the section with the means of the first, middle and last third of each figure, and aspects.
-
-    Aspects are what a solution is made of; of one without a figure it says why.
-    """
+    """Return the section with the means of figures and of aspects of solutions in each third of the steps."""
     parts: list[Part] = []
     for run in runs:
         found = {name: moved for name in TABLES["figures"]["phases"] if (moved := run.change(name))}

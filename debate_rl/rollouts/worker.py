@@ -41,8 +41,8 @@ from envs.types import Mode
 from learner.advantages import TurnAdvantage, turn_advantages
 from learner.types import Transition, group_indices, transitions_of
 from rewards import Credit, RewardConfig, Rewards, Truth, score_debates
-from rewards.finite import finite
 from rewards.labels import is_labelled
+from rewards.nan_rewards import drop_nan_rewards
 from rewards.score import with_likelihood
 from rewards.truth import right_share
 from rewards.types import Likelihoods, Verdicts
@@ -200,7 +200,7 @@ class RolloutWorker:
             key=key_by_itself,
             coins=config.train.draws_rewards,
         )
-        for rewards, bad in map(finite, scored):
+        for rewards, bad in map(drop_nan_rewards, scored):
             rollout.rewards.append(rewards)
             rollout.not_finite += bad
         clock.lap("reward")

@@ -168,7 +168,6 @@ def by_difficulty(
 
 
 def _cause(row: Difficulty | None, settings: DifficultyConfig) -> str | None:
-    """Return why a problem is left out, or None if it is kept."""
     if row is None:
         return "not measured" if settings.unmeasured == "leave_out" else None
     if row.pass_rate < min(values_of(settings.at_least)):

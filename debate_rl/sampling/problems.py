@@ -327,10 +327,7 @@ def _environment(named: EnvConfig | MixedSet, path: str | None, *, key: str = "e
 
 
 def _held_out(config: Config, environment: Environment, key: str) -> tuple[Environment, tuple[Problem, ...]]:
-    """Return the held-out problems and their environment.
-
-    The environment is that of training unless ``held_out`` names another.
-    """
+    """Return the held-out problems and their environment: that of training unless ``held_out`` names one."""
     held = config.held_out
     own = {name: value for name in NAMED_BY_BOTH if (value := getattr(held, name)) is not None}
     if held.kind is not None:
@@ -402,10 +399,7 @@ def _with_trained_on(config: Config, loaded: Problems) -> Problems:
 
 
 def _plain(problem: Problem) -> tuple[str, ...]:
-    """Return the question and its sorted options, with whitespace collapsed.
-
-    So line breaks and the order of the options do not make a new question.
-    """
+    """Return what identifies a question: its text and its sorted options, with whitespace collapsed."""
     options = sorted(" ".join(choice.split()) for choice in problem.choices)
     return " ".join(problem.question.split()), *options
 
@@ -481,7 +475,6 @@ def _refuse_same_split(config: Config) -> None:
 
 
 def _refuse_ungradable(config: Config, problems: Sequence[Problem]) -> None:
-    """Refuse problems that need a verifier model, a rubric or a sandbox, if there is none."""
     verifier = config.verifier
     for problem in problems:
         if problem.kind == "rubric" and verifier.endpoint is None:

@@ -75,7 +75,7 @@ class Sampler:
         return self._drawn(step).draw
 
     def remember(self, step: int, graded: Iterable[tuple[str, Sequence[Truth]]]) -> None:
-        """Take in the last grades of a step's debates by problem id, where a gate looks at them."""
+        """Remember the last grades of a step's debates by problem id, if a gate needs them."""
         if not self.config.sampling.remembers:
             return
         last: dict[str, list[Truth]] = defaultdict(list)
@@ -164,7 +164,7 @@ class Sampler:
         return Drawn(Draw(chosen, tuple(spare)), cursors, counts)
 
     def _take(self, step: int, size: int, cursors: dict[str, int], counts: Counter[str]) -> tuple[int, ...]:
-        """Return this many problems by the weights of the sets; advance cursors and counts."""
+        """Return ``size`` problems, divided among the sets by weight; advance cursors and counts."""
         weights = self.weights(step)
         coin = random.Random(derive_seed(self.config.seed, "mixture", step)).random()
         sizes = parts_of(size, list(weights.values()), coin)
@@ -179,7 +179,7 @@ class Sampler:
     ) -> list[int]:
         """Return the next problems of a set that all gates admit.
 
-        Where a whole epoch has none, the gates are lifted for the problems that the step still lacks.
+        If a whole epoch has none, the gates are lifted for the problems that the step still lacks.
         """
         chosen: list[int] = []
         refused = 0
@@ -195,7 +195,6 @@ class Sampler:
         return chosen
 
     def _admit(self, index: int, step: int, counts: Counter[str]) -> bool:
-        """Return whether all gates admit a problem, and count what each says."""
         problem = self.data.train[index]
         memory = self.memory.get(problem.id)
         said = {name: gate(problem, step, memory) for name, gate in self.gates.items()}
@@ -203,27 +202,24 @@ class Sampler:
         return all(said.values())
 
     def _at(self, name: str, cursor: int) -> int:
-        """Return the problem of a set at a cursor of its endless stream of epochs."""
+        """Return the problem at a cursor of a set's endless stream of epochs."""
         epoch, index = divmod(cursor, len(self.sets[name]))
         if (name, epoch) not in self._epochs:
             self._epochs = {key: order for key, order in self._epochs.items() if key[0] != name}
-            self._epochs[name, epoch] = self._ordered(name, epoch)
+            order = list(self.sets[name])
+            drawn_by = ("epoch", name, epoch) if name else ("epoch", epoch)
+            random.Random(derive_seed(self.config.seed, *drawn_by)).shuffle(order)
+            if self._order != "random":
+                order.sort(key=self._rank)  # problems of one rank stay shuffled
+            self._epochs[name, epoch] = order
         return self._epochs[name, epoch][index]
-
-    def _ordered(self, name: str, epoch: int) -> list[int]:
-        """Return the problems of a set in the order of an epoch; problems of one rank are shuffled."""
-        order = list(self.sets[name])
-        drawn_by = ("epoch", name, epoch) if name else ("epoch", epoch)
-        random.Random(derive_seed(self.config.seed, *drawn_by)).shuffle(order)
-        return order if self._order == "random" else sorted(order, key=self._rank)
 
     def _rank(self, index: int) -> float:
         """Return the rank of a problem in an order that is not random; an unmeasured one is in the middle."""
         row = self._rows.get(self.data.train[index].id)
-        if row is None:
-            return 0.5 if self._order != "easy_first" else -0.5
-        ranks = {"easy_first": -row.pass_rate, "hard_first": row.pass_rate}
-        return ranks.get(self._order, row.missing_share)
+        if self._order == "easy_first":
+            return -0.5 if row is None else -row.pass_rate
+        return 0.5 if row is None else row.pass_rate if self._order == "hard_first" else row.missing_share
 
     def _metrics(self, step: int, drawn: Drawn) -> dict[str, float]:
         counts = drawn.counts

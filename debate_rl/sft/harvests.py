@@ -51,10 +51,10 @@ student's own had 2,300, lowered its accuracy [SFT and RL notes]."""
 
 @dataclass
 class Harvest:
-    """Traces, and how many replies were looked at and kept, by level ("" without one).
+    """Traces, and the numbers of replies examined (``asked``) and kept, by level ("" without one).
 
-    ``cut``: right replies that ended at their token limit, which are not kept. ``ungraded``: those without a
-    verdict.
+    ``cut``: right replies that ended at their token limit, which are not kept. ``ungraded``: replies without
+    a verdict.
     """
 
     traces: list[Trace] = field(default_factory=list)
@@ -66,7 +66,7 @@ class Harvest:
 
     @property
     def problems(self) -> int:
-        """How many problems were looked at."""
+        """The number of problems examined."""
         return len(self.ids)
 
     def look(self, problem: Problem, right: bool | None, *, whole: bool = True) -> bool:
@@ -78,12 +78,12 @@ class Harvest:
         return right is True and whole
 
     def keep(self, level: str, trace: Trace) -> None:
-        """Take in a trace."""
+        """Add a trace."""
         self.kept[level] += 1
         self.traces.append(trace)
 
     def merge(self, other: Harvest) -> None:
-        """Take in another harvest."""
+        """Add another harvest."""
         for name in ("asked", "kept", "ids"):
             getattr(self, name).update(getattr(other, name))
         self.traces += other.traces
@@ -91,14 +91,14 @@ class Harvest:
         self.ungraded += other.ungraded
 
     def rows(self) -> list[tuple[str, int, int]]:
-        """Return each level with the replies that were looked at and those kept, all levels first."""
+        """Return (level, replies examined, replies kept), all levels together first."""
         levels = sorted(self.asked) if len(self.asked) > 1 else []
         rows = [(level or "none", self.asked[level], self.kept[level]) for level in levels]
         return [("all", self.asked.total(), self.kept.total()), *rows]
 
 
 def provenance(config: Config, weights: Path | None, *, seed: int) -> Mapping[str, object]:
-    """Return where traces are from: teacher, weights, recipe, seed, prompt set and grader."""
+    """Return the provenance of traces: teacher, weights, recipe, seed, prompt set and grader."""
     plain = {key: value for key, value in plain_config(config).items() if key not in ("run", "logging")}
     recipe = sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:DIGITS]
     return {
@@ -113,7 +113,7 @@ def provenance(config: Config, weights: Path | None, *, seed: int) -> Mapping[st
 
 
 def refuse_unanswered(problems: Sequence[Problem]) -> None:
-    """Refuse problems without a gold answer, to which no reply can be verified."""
+    """Refuse problems without a gold answer, because no reply to them can be verified."""
     unknown = next((problem for problem in problems if problem.kind in WITHOUT_TRUTH), None)
     if unknown is not None:
         raise DataError(
@@ -123,7 +123,7 @@ def refuse_unanswered(problems: Sequence[Problem]) -> None:
 
 
 def solutions(graded: Iterable[Graded], source: Mapping[str, object]) -> Harvest:
-    """Return the right solutions among replies of one agent alone."""
+    """Return the right solutions among the replies of single agents."""
     harvest = Harvest()
     for one in graded:
         [turn], grade, problem = one.debate.turns, one.correct[0][0], one.debate.problem
@@ -134,7 +134,7 @@ def solutions(graded: Iterable[Graded], source: Mapping[str, object]) -> Harvest
 
 
 def winners(run: Path) -> Harvest:
-    """Return the winning solutions of a run's debates that are right, each problem's newest first.
+    """Return the right winning solutions of a run's debates, newest first.
 
     ValueError if the run keeps no transcripts.
     """
@@ -154,17 +154,16 @@ def winners(run: Path) -> Harvest:
 
 
 def _stored(run: Path, record: Record) -> Mapping[str, object]:
-    """Return where a trace of a stored debate is from."""
     return {"run": run.name, "step": record.step, "policy_version": record.debate.policy_version}
 
 
 def debate_turns(run: Path) -> Harvest:
-    """Return the turns of a run's debates that truth finds right, with the prompts they read, newest first.
+    """Return the right turns of a run's debates with their prompts, newest first.
 
-    A solution must be right, and of the votes on decidable pairs none wrong and none missing; a ballot must
-    have such a vote. Left out are turns with any failure, cut off ones, criticism (truth says nothing about
-    it), and turns whose prompt the record does not tell exactly. DataError if the prompt set has changed
-    since the run; ValueError without transcripts.
+    The solution must be right, and no vote on a decidable pair may be wrong or missing; a ballot must have
+    such a vote. Turns with a failure, truncated turns, criticism (which truth cannot judge), and turns whose
+    prompt cannot be rebuilt exactly are left out. DataError if the prompt set has changed since the run;
+    ValueError without transcripts.
     """
     harvest, prompt_sets = Harvest(), set[str]()
     for record in read_records(run):
@@ -189,7 +188,7 @@ def debate_turns(run: Path) -> Harvest:
 
 
 def _judged(record: Record) -> Iterator[tuple[Turn, bool | None]]:
-    """Yield each turn with whether it is right; None if truth says nothing about it."""
+    """Yield each turn with whether it is right; None if truth cannot tell."""
     box = ballot_box(record.debate)
     of_judge: dict[TurnId, list[DuePair]] = defaultdict(list)
     for pair in due_pairs(box, valid_votes(box)):
@@ -211,7 +210,7 @@ def _is_right(turn: Turn, pairs: list[DuePair], correct: Correct | None) -> bool
 
 
 def _refuse_changed_prompts(run: Path, name: str) -> None:
-    """Refuse a prompt set that has changed: prompts built again would not be those that were read."""
+    """Refuse a prompt set that has changed since the run, because rebuilt prompts would differ."""
     facts: Any = read_json(run / "run.json") if (run / "run.json").is_file() else {}
     data = facts.get("data") if isinstance(facts, dict) else None
     known = data.get(prompts_key(name)) if isinstance(data, Mapping) else None
@@ -229,12 +228,11 @@ def selections(
     budget: ContextBudget,
     seed: int,
 ) -> Harvest:
-    """Return GenSelect traces: lists of right and wrong solutions to a problem, and a reply that names a
-    right one.
+    """Return GenSelect traces: lists of right and wrong solutions, and a reply that names a right one.
 
-    ``groups``: of each problem, solutions of one agent alone, which are drawn into lists of 2 to as many as a
-    selection may have. Labels and places are drawn for each list, so neither tells which solution is right.
-    ``asked`` counts lists, ``kept`` those of both kinds; the others teach nothing.
+    ``groups``: the solutions of single agents to each problem. They are drawn into lists of 2 up to the
+    longest list of a selection, with random labels and places. ``asked`` counts lists; ``kept`` counts lists
+    with both right and wrong solutions, as other lists teach nothing.
     """
     check_selection(protocol)
     harvest = Harvest()
@@ -269,7 +267,6 @@ def selections(
 
 
 def _solution(one: Graded) -> Solution:
-    """Return the solution of one agent alone, as a selection shows it."""
     [turn] = one.debate.turns
     span = turn.parsed.solution
     return Solution(turn, "" if span is None else span.of(turn.completion.text).strip(), turn.parsed.answer)
@@ -280,7 +277,7 @@ def _plain_messages(messages: Iterable[Message]) -> list[dict[str, str]]:
 
 
 def trace_of(debate: Debate, turn: Turn, source: Mapping[str, object], **text: str) -> Trace:
-    """Return a right turn as a trace, with its ``text`` as a reply or a solution."""
+    """Return the trace of a right turn; ``text`` is its ``reply`` or its ``solution``."""
     problem = debate.problem
     known: Trace = {name: getattr(problem, name) for name in ("id", "question", "answer", "kind")}
     known |= {"choices": list(problem.choices), "source": problem.source, "level": problem.level}
@@ -291,7 +288,7 @@ def trace_of(debate: Debate, turn: Turn, source: Mapping[str, object], **text: s
 
 
 def read_traces(paths: Sequence[Path]) -> list[Trace]:
-    """Return the traces of files, one after the other; DataError names the line of a wrong one."""
+    """Return the traces of files, in order; DataError names the line of an invalid trace."""
     traces: list[Trace] = []
     for row in read_files(paths, {}):
         list(examples_of(row))  # raises if there is nothing to learn
@@ -300,7 +297,7 @@ def read_traces(paths: Sequence[Path]) -> list[Trace]:
 
 
 def write_traces(path: Path, traces: Sequence[Trace]) -> None:
-    """Replace a file by these traces, one a line."""
+    """Replace a file by these traces, one per line."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, b"".join(json.dumps(trace, ensure_ascii=False).encode() + b"\n" for trace in traces))
 
@@ -317,7 +314,7 @@ def chosen(
     max_tokens: int | None = None,
     levels: Sequence[str] = (),
 ) -> tuple[list[Trace], Counter[str]]:
-    """Return the traces that pass, in order, each text of a problem once, and how many each filter took.
+    """Return the traces that pass, in order, each text of a problem once, and the losses per filter.
 
     >>> rows = [{"question": "1?", "reply": text, "tokens": len(text)} for text in ("a", "a", "bb", "ccc")]
     >>> kept, lost = chosen(rows, per_problem=2, max_tokens=2)

@@ -1,6 +1,6 @@
-"""The file of answers that ``debate solve`` writes as it works, and continues; and what they were worth.
+"""The file of answers that ``debate solve`` writes and continues, and a summary of its answers.
 
-The first line says how the answers were found, each further line is a problem (docs/solve.md):
+The first line says how the answers were found, and each further line is a problem (docs/solve.md):
 
     {"format": 2, "of": {"strategy": "majority", "samples": 16, ...}}
     {"id": "aime-3", "checksum": "5f1c...", "question": "Let N ...", "answer": "204", "samples": 16, ...}
@@ -33,10 +33,10 @@ FORMAT = 2
 HOUR = 3600.0
 COUNTS = ("samples", "comparisons", "unread", "cut_off", "tokens_read", "tokens_generated")
 READ = ("id", "checksum", "answer", "right", "refused", "ended", "tokens_read", "tokens_generated")
-"""What is read of the lines of a file."""
+"""The keys that are read from each line."""
 Line: TypeAlias = Mapping[str, Any]
-"""One problem with its answer. ``checksum``: of the whole problem; ``right``: None if nobody knows;
-``refused``: why it could not be asked, "" if it was. The other fields are those of ``Answered``."""
+"""One problem with its answer. ``checksum``: of the whole problem. ``right``: None if it is not known.
+``refused``: why the problem could not be solved, or "". The other fields are those of ``Answered``."""
 
 
 def line_of(problem: Problem, found: Answered | Refused, posed: Posed, mode: Mode) -> Line:
@@ -64,9 +64,9 @@ def line_of(problem: Problem, found: Answered | Refused, posed: Posed, mode: Mod
 
 
 class AnswersFile:
-    """Answers on the disk, each there as a whole or not at all; ``lines``: those that were there before.
+    """A file of answers. ``lines``: the answers that the file had when it was opened.
 
-    DataError, and no change, for a file that holds something else, or answers that were found otherwise.
+    DataError, without a change, for another kind of file, or for answers that were found in another way.
     """
 
     def __init__(self, path: Path, of: Mapping[str, Any]) -> None:
@@ -80,7 +80,7 @@ class AnswersFile:
         self._file.write(msgspec.json.encode(line))
 
     def close(self) -> None:
-        """Bring all lines to the disk."""
+        """Flush all lines to the disk, and close the file."""
         self._file.close()
 
     def missing(self, problems: Sequence[Problem]) -> list[Problem]:
@@ -97,7 +97,7 @@ class AnswersFile:
 
 
 def _read(path: Path, of: Mapping[str, Any]) -> list[Line]:
-    """Return the answers that a file holds, a torn last line left out; [] if there is none."""
+    """Return the answers in a file without an incomplete last line, or [] if there is no file."""
     found: list[Line] = []
     for number, row in enumerate(plain_lines(path) if path.exists() else (), start=1):
         try:
@@ -125,10 +125,10 @@ def _read(path: Path, of: Mapping[str, Any]) -> list[Line]:
 
 
 def summary(lines: Sequence[Line], *, seconds: float, solved: int) -> dict[str, Any]:
-    """Return the figures of answers, of which ``solved`` were found in these wall ``seconds``.
+    """Return the figures of answers, the last ``solved`` of which were found in these wall ``seconds``.
 
-    ``right`` is over the graded ones, with a 95% interval where there are two or more; ``per_hour`` and
-    ``tokens_per_second`` are of this command alone, and None if it found nothing.
+    ``right`` is over the graded answers, with a 95% interval if there are two or more. ``per_hour`` and
+    ``tokens_per_second`` are over the last ``solved`` answers, and None without any.
     """
     graded = [line for line in lines if line["right"] is not None]
     asked = [line for line in lines if not line["refused"]]

@@ -1,6 +1,6 @@
-"""One debate as a strategy, by its winner or the majority of its last round; and self-correction.
+"""Strategies: one debate, by its winner or the majority of its last round; and self-correction.
 
-In self-correction agents each revise their own solution, as often as in a debate, and read nobody else's.
+In self-correction, each agent revises its own solution as often as in a debate, without reading others.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from rewards import RewardConfig, score_debate
 
 
 def check_debate(work: Work) -> None:
-    """ValueError if there is no debate, or no budget for its turns and summaries at their longest."""
+    """Raise ValueError for a single agent, or a budget too small for all turns and summaries."""
     if work.plan.protocol.num_agents == 1:
         raise ValueError("debate.num_agents = 1 holds no debate; use majority")
     config = work.protocol
@@ -44,10 +44,10 @@ def check_debate(work: Work) -> None:
 
 
 async def debate_winner(work: Work) -> Answered:
-    """Return the answer of the winner of one debate; without any vote an agent of the last round is drawn.
+    """Return the answer of a debate's winner. Without any vote, a random agent of the last round wins.
 
-    The shares are of the last round's answers. Turns that were to compare count as comparisons, those without
-    a vote as unread. The clock ends it with the majority of the newest solutions.
+    Shares are of the last round's answers. Turns that had to compare count as comparisons, and those without
+    a vote as unread. If time runs out, the majority of the newest solutions decides.
     """
     debate = await held(work)
     if debate is None:
@@ -66,10 +66,10 @@ async def debate_winner(work: Work) -> Answered:
 
 
 async def debate_majority(work: Work) -> Answered:
-    """Return the most frequent answer of a debate's last round; ties are drawn by the seed.
+    """Return the most frequent answer of a debate's last round. The seed breaks ties.
 
-    No final ballot is held, since it changes nothing here; but for that of a game, without which it would be
-    none. The clock ends it with the newest solutions.
+    There is no final ballot, except in a game, which requires one. If time runs out, the newest solutions
+    count.
     """
     if (protocol := work.plan.protocol).protocol not in GAMES:
         protocol = protocol.model_copy(update={"final_ballot": False})
@@ -95,7 +95,7 @@ def _answered(work: Work, tally: Tally, chosen: int | None, debate: Debate | Non
 
 
 async def held(work: Work) -> Debate | None:
-    """Return the debate on a problem; None if the clock ended it, and then the work has its solutions."""
+    """Return the debate, or None if time ran out; the work then has its newest solutions."""
     plan, policy, turns = work.plan, CountedReplies(work.policy, work.count), list[Turn]()
 
     def heard(said: Turn | Summary, _: tuple[Message, ...]) -> None:
@@ -123,7 +123,7 @@ async def held(work: Work) -> Debate | None:
 
 
 def check_revisions(work: Work) -> None:
-    """ValueError if nothing is revised, or the budget of tokens is too small for all solutions."""
+    """Raise ValueError if nothing is revised, or the tokens are too few for all solutions."""
     config = work.protocol
     rounds = len(solution_rounds(config))
     if rounds < 2:
@@ -132,11 +132,10 @@ def check_revisions(work: Work) -> None:
 
 
 async def self_correction(work: Work) -> Answered:
-    """Return the most frequent last answer of agents that each revised their own solution.
+    """Return the most frequent last answer of agents that each revise their own solution.
 
-    As many agents, with the same personas, write as many solutions as in a debate, fewer too where they agree
-    (``debate.min_rounds``); what a debate adds to it is the work of others [the isolated arm of arXiv
-    2605.00914].
+    The number of agents, personas and solutions is as in a debate, including early agreement
+    (``debate.min_rounds``). Only the work of others is missing [the isolated arm of arXiv 2605.00914].
     """
     config = work.protocol
     revisers: list[Reviser] = []
@@ -168,9 +167,9 @@ def solution_rounds(config: DebateConfig) -> list[int]:
 
 @dataclass(slots=True)
 class Reviser:
-    """An agent that revises its own work: where it sits, its ``seat`` there, its seed, and what it was shown.
+    """An agent that revises its own work: its seating, its ``seat`` there, and its seed.
 
-    ``past``: what its prompts may show of the rounds so far, (round, agents of the seating).
+    ``past``: the entries that its prompts may show, (round, agents of the seating).
     """
 
     seating: Seating
@@ -180,15 +179,14 @@ class Reviser:
 
 
 Shown = Callable[[Reviser, int, Entry], list[Entry]]
-"""What a reviser is shown of a round after it, (agents of its seating), given its own entry of it."""
+"""Returns the entries of a round that a reviser is shown, given the reviser, the round and its own entry."""
 
 
 async def revised(work: Work, revisers: Sequence[Reviser], protocol: DebateConfig, shown: Shown) -> Answered:
     """Return the most frequent answer of the last round in which the revisers wrote solutions.
 
-    There are as many rounds of solutions as in a debate by the ``protocol``, and fewer where its agents would
-    agree early enough. A round in which the budget leaves any turn out is left out as a whole. Ties are drawn
-    by the seed.
+    There are as many rounds of solutions as in a debate of the ``protocol``, which may also stop early. A
+    round that the budget does not complete is dropped. The seed breaks ties.
     """
     said, numbers = list[list[Turn]](), solution_rounds(protocol)
     agreed = agreement(work.plan.environment, work.plan.mode)
@@ -208,7 +206,7 @@ async def revised(work: Work, revisers: Sequence[Reviser], protocol: DebateConfi
 
 
 async def _round(work: Work, revisers: Sequence[Reviser], round_: int, shown: Shown) -> list[Turn] | None:
-    """Return the turns of a round in the order of the revisers; None if the budget ended any of them."""
+    """Return the turns of a round in the order of the revisers, or None if the budget ended."""
     policy = work.policy
     asked = []
     for one in revisers:

@@ -37,7 +37,7 @@ from rewards import Truth
 Values: TypeAlias = Mapping[str, float]
 """A value of each problem, by its id."""
 Progress: TypeAlias = Callable[[str, int, int], None]
-"""Called with what is asked, the problems that it has answered, and how many there are."""
+"""Called with the name of a strategy, the number of answered problems, and the number of problems."""
 Solve: TypeAlias = Callable[..., list[Answered | Refused]]
 """A function that solves problems, with the signature of ``solve_all``."""
 Budget: TypeAlias = Literal["generated", "total"]
@@ -50,9 +50,9 @@ BUDGETS: Final[Mapping[Budget, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A way to an answer that is compared: a strategy, and how the plan is ``adapted`` to it.
+    """A strategy to compare. ``adapted`` adapts the plan to it.
 
-    ``solve``: as ``solve_all``. ``refuses``: why the plan or the problems do not allow it, or None.
+    ``solve``: as ``solve_all``. ``refuses``: returns why it cannot solve these problems, or None.
     """
 
     strategy: str
@@ -91,10 +91,10 @@ CONTENDERS: Mapping[str, Contender] = MappingProxyType(
         **{name: Contender(name) for name in STRATEGIES},
     }
 )
-"""Every strategy, and one solution as it is sampled."""
+"""Every strategy, and "single": one sampled solution."""
 SELECTION = ("best_of_n", "swiss", "genselect")
 LADDER = ("single", "greedy", "majority", *SELECTION, "self_correction", "debate_majority", "debate_winner")
-"""What a debate is compared with, the cheaper ways first."""
+"""The strategies that a debate is compared with, cheaper ones first."""
 
 
 class Grader:
@@ -106,7 +106,7 @@ class Grader:
         self._known = dict[tuple[str, str], Truth]()
 
     def answer(self, problem: Problem, turn: Turn) -> str | None:
-        """Return the answer of a solution; None if it gives none."""
+        """Return the answer of a solution, or None."""
         return (answer_of(self.environment, problem, turn, self.mode) or "").strip() or None
 
     def grade(self, problem: Problem, turn: Turn) -> Truth:
@@ -118,7 +118,7 @@ class Grader:
 
 
 class Pool:
-    """Solutions of each problem by one agent alone. ``cost``: of one, the means of its tokens.
+    """Solutions of each problem by one agent alone. ``cost``: the mean tokens of one solution.
 
     DataError if the grader gives no verdict on any problem.
     """
@@ -199,7 +199,7 @@ async def _solutions(work: Work, size: int) -> list[Solution]:
 
 
 class Equal(NamedTuple):
-    """Self-consistency at the cost of a strategy: of ``samples`` solutions, right by problem."""
+    """Self-consistency of ``samples`` solutions at the cost of a strategy, and its accuracy by problem."""
 
     samples: float
     right: Values
@@ -207,12 +207,12 @@ class Equal(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A strategy over all problems, by the id of each: whether it was right, what it cost and how it went.
+    """The results of a strategy on all problems.
 
-    ``cost``: a mean for each budget; ``read``, ``comparisons``, ``unread``: means; ``settled``: the share of
-    problems on which it stopped early. ``oracle``: whether any of its solutions was right. ``missing``: the
-    share of the newest solutions that give no answer. Problems on which the grader gave no verdict on any
-    solution are left out of right and oracle. ``answers``: to each problem.
+    ``right`` and ``oracle``: by problem id, whether the answer, or any of the solutions, was right; problems
+    with a solution without a verdict are left out. ``cost``: the mean for each budget. ``read``,
+    ``comparisons``, ``unread``: means. ``settled``: the fraction of problems on which it stopped early.
+    ``missing``: the fraction of the newest solutions without an answer. ``answers``: for each problem.
     """
 
     name: str
@@ -238,7 +238,7 @@ class Measured:
         return gap(self.oracle, self.right)
 
     def compared(self, budget: Budget) -> tuple[float, Estimate, Estimate]:
-        """Return how many solutions have its cost, what their majority is worth, and the strategy less it."""
+        """Return how many solutions cost the same, the accuracy of their majority, and the lead over it."""
         samples, right = self.equal[budget]
         return samples, clustered_mean([*right.values()], [*right]), gap(self.right, right)
 
@@ -249,14 +249,15 @@ class Measured:
             samples, worth, less = self.compared(budget)
             figures = {"self_consistency": plain_estimate(worth), "difference": plain_estimate(less)}
             equal[budget] = {"samples": samples, **figures}
-        means = {
-            name: getattr(self, name) for name in ("read", "comparisons", "unread", "settled", "missing")
-        }
         return {
             "strategy": self.name,
             "accuracy": plain_estimate(self.accuracy),
             "generated": self.cost["generated"],
-            **{name: getattr(self, name) for name in means},
+            "read": self.read,
+            "comparisons": self.comparisons,
+            "unread": self.unread,
+            "settled": self.settled,
+            "missing": self.missing,
             "oracle_gap": plain_estimate(self.oracle_gap),
             "equal": equal,
         }
@@ -264,9 +265,9 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Strategies on the same problems by name, and why others were left out.
+    """The results of strategies on the same problems, and why others were refused, by name.
 
-    ``each``: the cost of one solution; ``missing``: the share of self-consistency's that give no answer.
+    ``each``: the cost of one solution. ``missing``: the fraction of single solutions without an answer.
     """
 
     problems: Sequence[Problem]
@@ -300,12 +301,12 @@ def compare_strategies(
     programs: Policy | None = None,
     progress: Progress = lambda *_: None,
 ) -> Comparison:
-    """Return the contenders on the problems, each with self-consistency at its cost.
+    """Return the results of the contenders, each with self-consistency at equal cost.
 
-    The cost of a contender, its mean over the problems, divided by that of one solution says how many
-    solutions self-consistency has: 1 at least, and between two whole numbers the larger one on a share of the
-    problems. ``programs``: the policy of those that run programs, where it is another one. DataError for a
-    problem that cannot be asked, or where the grader gives no verdict on any.
+    Self-consistency has as many solutions as the contender's mean cost divided by the mean cost of one
+    solution, at least 1; fractions are interpolated. ``programs``: the policy of contenders that run
+    programs, None for ``policy``. DataError for a problem that does not fit the context, or if the grader
+    gives no verdict on any problem.
     """
     grader = Grader(plan.environment, plan.mode)
     refused, found = dict[str, str](), dict[str, Measured]()

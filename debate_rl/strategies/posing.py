@@ -1,4 +1,4 @@
-"""Problems to solve: a text, a file of problems, lines of text, or what a pipe has; and what grades them."""
+"""Problems to solve (a text, a file, or piped input), and the environment that grades them."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from envs.data.loading import question_hash
 from envs.families import FAMILIES
 
 ROWS = (".jsonl", ".json", ".parquet")
-"""Files of problems as the data sets have them; any other file has a problem on each line."""
+"""Endings of files in a format of data sets. Any other file has a problem on each line."""
 ANSWERS = {"answer", "expected_answer", "target", "solution"}
 """Fields of a row that could be its answer."""
 _FILE = re.compile(
     r"[^\s]+\.(jsonl|json|parquet|txt|csv)|(~?/|\.{1,2}/)[^\s]+|[A-Za-z][\w.-]*(/[A-Za-z][\w.-]*)+",
     re.IGNORECASE,
 )
-"""A word that names a file and is no problem: by its ending, or as a path is written; 1/2+x/3 is none."""
+"""A word that names a file, by its ending or as a path, and not a problem such as 1/2+x/3."""
 
 
 @dataclass(frozen=True, slots=True)
 class Posed:
-    """Problems, their grader, and why their answers are not graded, if so."""
+    """Problems, their grader, and the reason if their answers are not graded."""
 
     problems: tuple[Problem, ...]
     environment: Environment
@@ -38,9 +38,9 @@ class Posed:
 
 
 def pose(what: str, piped: str | None, config: Config, kind: Kind | None = None) -> Posed:
-    """Return the problems that a word of the command line means: "-" is what was ``piped``.
+    """Return the problems of a command-line argument: a file, a text, or "-" for the ``piped`` text.
 
-    DataError if there are none. Without a gold answer a problem asks for a final answer all the same.
+    DataError without problems. A problem without a gold answer still asks for a final answer.
     """
     if what == "-":
         return _of_pipe(piped or "", config, kind)
@@ -67,7 +67,7 @@ def pose(what: str, piped: str | None, config: Config, kind: Kind | None = None)
 def pose_texts(
     texts: Sequence[str], config: Config, name: str = "the problem", kind: Kind | None = None
 ) -> Posed:
-    """Return a problem for each text that is not blank; equal texts are one. ``name``: for errors."""
+    """Return a problem for each different text that is not blank. ``name`` is for error messages."""
     known = dict.fromkeys(whole_text(text).strip() for text in texts if text.strip())
     if not known:
         raise DataError(f"{name}: is empty; it needs at least one problem")
@@ -96,7 +96,7 @@ def _of_pipe(text: str, config: Config, kind: Kind | None) -> Posed:
 
 
 def _of_rows(path: Path, name: str, config: Config, kind: Kind | None) -> Posed:
-    """Return the problems of a file of rows; where the rows have no answers these are not graded."""
+    """Return the problems of a file of rows. Without gold answers they are not graded."""
     try:
         problems, ungraded = load_problems("file", path=path, split="all"), ""
     except DataError:
@@ -121,7 +121,7 @@ def _is_without_answers(path: Path) -> bool:
 
 
 def family_named(problems: Sequence[Problem], kind: str) -> Environment | None:
-    """Return the synthetic family of a name where every problem is of its form: its own rule grades."""
+    """Return the synthetic family of this kind if every problem has its form, else None."""
     family = FAMILIES.get(kind)
     if family is None:
         return None

@@ -1,13 +1,13 @@
 """A judge selects among solutions: best of n and Swiss rounds by blind ballots, and selection from a list.
 
-For a ballot the judge reads the final ballot of a debate of three (or, where its protocol has none, the round
-that compares) with two solutions of others and, as its own, a third one of the same problem; the judge of a
-game reads these two in the places of those that argue, and has none. So what debate trains selects. A turn
-that does not vote on the pair says nothing, and is counted.
+The prompt of a ballot is that of a debate's final ballot among three agents (or of a comparing round, if the
+protocol has no final ballot). It shows two solutions as the work of others, and a third as the judge's own.
+In a game, the judge reads the two solutions in the places of the arguing agents, and has no own solution. So
+selection uses the skill that debate trains. A ballot without a valid vote counts as unread.
 
-For a list [GenSelect, arXiv 2504.16891] it reads several solutions and names the best: the reply is one
-comparison section with a label in it. A knock-out of lists takes any number of solutions. In both, labels and
-order are drawn for each prompt, and texts are escaped and cut to fit.
+In a list [GenSelect, arXiv 2504.16891], the judge reads several solutions and names the label of the best in
+a comparison section. A knock-out of lists takes any number of solutions. For each prompt, labels and order
+are drawn at random, and texts are escaped and cut to fit.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ LONGEST = 16
 
 
 def check_ballots(work: Work) -> None:
-    """Raise ValueError if the judge knows no ballots, or the budget is too small for a solution and one."""
+    """Raise ValueError for a judge without ballots, or a budget too small for a solution and a ballot."""
     check_judge(work.judged_by.protocol)
     work.need(1, "a solution and a ballot", more=work.comparison_tokens)
 
 
 def check_judge(protocol: DebateConfig) -> None:
-    """Raise ValueError for a judge that knows no ballots, because its protocol never compares solutions."""
+    """Raise ValueError for a judge whose protocol never compares solutions."""
     why = None
     if prompts_of(protocol).alone:
         why = f"debate.prompts = {protocol.prompts!r} is for one agent"
@@ -248,7 +248,7 @@ def _score(turn: Turn, left: str, right: str) -> float | None:
 
 
 def judging_protocol(protocol: DebateConfig) -> DebateConfig:
-    """Return the protocol of a single ballot: that of the judge, cut down to three agents and one vote."""
+    """Return the judge's protocol, reduced to three agents and a single ballot."""
     return of_one_round(
         protocol,
         num_agents=AGENTS,
@@ -260,7 +260,7 @@ def judging_protocol(protocol: DebateConfig) -> DebateConfig:
 
 
 def seats_of(protocol: DebateConfig) -> tuple[int, int, int]:
-    """Return the seat of a ballot's judge, and whose work is on the left and on the right.
+    """Return the agents of a ballot: the judge, and the authors of the left and the right solution.
 
     >>> seats_of(DebateConfig()), seats_of(DebateConfig(protocol="zero_sum", num_rounds=1))
     ((0, 1, 2), (2, 0, 1))
@@ -269,7 +269,7 @@ def seats_of(protocol: DebateConfig) -> tuple[int, int, int]:
 
 
 def entry_of(seating: Seating, agent: int, solution: Solution | None) -> Entry:
-    """Return a solution as the seating's prompts show that of an agent: nothing but what is public of it."""
+    """Return the public part of a solution as prompts show the work of this agent."""
     texts, id, handle = seating.texts, TurnId(agent, 0), seating.handles[agent]
     if solution is None:
         return render_entry(texts, PublicTurn(id, handle, None))
@@ -358,7 +358,7 @@ async def _select(work: Work, groups: Sequence[Sequence[int]]) -> list[int | Non
 
 
 class SelectionPrompt(NamedTuple):
-    """A list to select from: its messages, where the reply ends, and the label of each solution, (n,)."""
+    """The prompt of a list: its messages, the stop strings, and the labels of the solutions, (n,)."""
 
     messages: tuple[Message, ...]
     stop: tuple[str, ...]
@@ -374,7 +374,7 @@ def longest_list(protocol: DebateConfig) -> int:
 def selection_prompt(
     problem: Problem, solutions: Sequence[Solution], protocol: DebateConfig, budget: ContextBudget, seed: int
 ) -> SelectionPrompt:
-    """Return the prompt that lists these solutions, two or more, in an order drawn by the seed."""
+    """Return the prompt that lists these solutions, two or more, in random order."""
     config = of_one_round(protocol, protocol="debate", num_agents=len(solutions))
     seating = seat_debate(problem, config, seed)
     entries = [entry_of(seating, agent, one) for agent, one in enumerate(solutions)]

@@ -1,4 +1,4 @@
-"""The table of strategies, and solving many problems by one strategy: several at a time, within one clock."""
+"""The table of strategies, and solving many problems by one strategy, several at a time."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """A way to one answer; ``run`` is called within a seat of the policy.
+    """A way to find an answer. ``run`` is called within a seat of the policy.
 
-    ``speakers``: who writes solutions: one agent once, one agent as often as there are ``samples``, or the
-    ``agents`` of the protocol in all rounds. ``check`` raises ValueError, before anything is sampled, for
-    what the strategy cannot do: protocol, judge, budget. ``comparisons``: ballots or selections of k
-    solutions at most; None if no judge compares. ``tools``: whether solutions run programs.
+    ``speakers``: who writes solutions: one agent once, one agent for each of the ``samples``, or the
+    ``agents`` of the protocol in all rounds. ``check`` raises ValueError, before sampling, for a protocol,
+    judge or budget that does not suit the strategy. ``comparisons``: the maximum number of ballots or
+    selections for k solutions, None without a judge. ``tools``: whether solutions run programs.
     """
 
     run: Callable[[Work], Awaitable[Answered]]
@@ -86,7 +86,7 @@ STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
         "tir_majority": Strategy(majority, "samples", tools=True),
     }
 )
-"""What each answers: docs/solve.md. Tool-integrated reasoning (tir) after ToRA [arXiv 2309.17452]."""
+"""The strategies; docs/solve.md describes them. Tool-integrated reasoning (tir): ToRA [arXiv 2309.17452]."""
 
 
 def entry_named(name: str, table: Mapping[str, T], option: str) -> T:
@@ -110,9 +110,8 @@ def with_tools(config: Config, tools: Literal["python", "none"]) -> Config:
 def lanes(plan: SolvePlan, problems: int) -> int:
     """Return how many problems are open at a time.
 
-    With a time limit, all solutions of the open problems together fill the engine, so that time that one
-    problem does not use is soon available to another. Without a time limit, one reply of each open problem
-    fills the engine, because later waves are small.
+    With a time limit, all solutions of the open problems fill the engine, so that unused time passes to other
+    problems soon. Without one, one reply of each open problem fills it, because later waves are small.
 
     >>> from dataclasses import replace
     >>> from envs import load_environment
@@ -148,7 +147,7 @@ class Refused:
 
 @dataclass(slots=True)
 class Clock:
-    """Seconds for problems that are solved ``lanes`` at a time: what is left is shared by those left."""
+    """Shares the remaining seconds among the remaining problems. ``lanes`` of them are open at a time."""
 
     seconds: float | None
     lanes: int
@@ -156,7 +155,7 @@ class Clock:
     begun: float
 
     def take(self, now: float) -> float | None:
-        """Return the seconds of the next problem; None for no limit.
+        """Return the seconds of the next problem, or None for no limit.
 
         >>> clock = Clock(100.0, lanes=2, left=5, begun=0.0)  # three problems for one of the lanes
         >>> clock.take(0.0), clock.take(0.0), clock.take(10.0), clock.left
@@ -196,9 +195,9 @@ def ask_all(
     judge: Judge | None = None,
     on_answer: Callable[[int, T | Refused], None] = lambda *_: None,
 ) -> list[T | Refused]:
-    """Return what ``run`` makes of each problem, several at a time, as ``solve_all`` does of a strategy.
+    """Return the result of ``run`` on each problem, several at a time, as ``solve_all``.
 
-    The seed of a problem depends on its id alone.
+    The seed of a problem depends only on its id.
     """
     if not problems:
         return []
@@ -241,8 +240,7 @@ def solve(
 ) -> list[Answered]:
     """Return the answer of a run's or recipe's model to each problem, as ``debate solve`` does.
 
-    ``overrides``: "key=value" texts. ValueError for what cannot be asked, a problem that does not fit the
-    context among it.
+    ``overrides``: "key=value" texts. ValueError for invalid input, and for a problem that does not fit.
     """
     run, config = open_run_or_recipe(what, overrides)
     config = with_tools(config, "python") if strategy_named(strategy).tools else config

@@ -34,7 +34,7 @@ class Share(NamedTuple):
 
 @dataclass(slots=True)
 class Tally:
-    """The weight of each answer. ``members``: the indices of the solutions that give it, in their order."""
+    """The weight of each answer. ``members``: for each answer, the indices of its solutions, ascending."""
 
     problem: Problem
     environment: Environment

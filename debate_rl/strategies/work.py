@@ -1,4 +1,4 @@
-"""How problems are solved, the work of a strategy on one of them within a budget, and the answer."""
+"""A plan for solving problems, the work of a strategy on one problem within a budget, and the result."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from envs import Environment
 from envs.types import Mode
 
 FOR_SOLUTIONS = 0.75
-"""Fraction of the seconds that solutions may take if comparisons follow."""
+"""Fraction of the seconds that sampling solutions may take if comparisons follow."""
 End: TypeAlias = Literal["done", "settled", "tokens", "seconds"]
-"""Why a strategy ended: it asked for everything that it wanted ("done"), further replies could not change its
-answer ("settled"), or its tokens or seconds were spent."""
+"""Why a strategy ended: it requested everything ("done"), further replies could not change its answer
+("settled"), or its tokens or seconds were spent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """The policy that compares solutions, and the protocol whose ballots it knows."""
+    """The policy that compares solutions, and the protocol whose ballots it uses."""
 
     policy: Policy
     protocol: DebateConfig
@@ -57,9 +57,8 @@ class SolvePlan:
     ``tokens``: maximum number of generated tokens for a problem, including the judge's. None means no limit.
     ``seconds``: maximum wall time for all problems together. None means no limit.
     ``environment`` and ``mode`` decide which answer a solution gives and which answers are the same.
-    ``requests``: how many replies are sampled together. It also decides how many problems are open at a time
-    if
-    ``at_once`` is not given.
+    ``requests``: how many replies are sampled together. It decides how many problems are open at a time,
+    unless ``at_once`` does.
     ``summarizer``: returns the policy that writes the summaries of debates. None means the policy itself.
     """
 
@@ -77,7 +76,7 @@ class SolvePlan:
 
     @classmethod
     def of(cls, config: Config, strategy: str, environment: Environment, **budget: Any) -> SolvePlan:
-        """Return the plan of a configuration; ``budget``: further fields. The summariser is opened once."""
+        """Return the plan of a configuration. ``budget``: further fields. The summariser is opened once."""
         own = {"mode": config.grader.final, "requests": requests_at_once(config) or AT_ONCE}
         own |= {"summarizer": cache(partial(open_summarizer, config))}
         return cls(strategy, config.debate, environment, **own | budget)
@@ -95,12 +94,11 @@ class Solution(NamedTuple):
 class Answered:
     """The result of a strategy: the answer, the solution with this answer, and the cost.
 
-    ``answer``: None if no solution that could be parsed has an answer. ``shares``: largest first.
-    ``samples``: the number of solutions received. ``comparisons``: the number of ballots and selections
-    received;
-    ``unread`` of these could not be parsed. ``tokens_read`` counts the prompts of all requests, and
-    ``tokens_generated`` their replies. The ``cut_off`` replies that the clock cut off are in neither count.
-    ``turn``: the turn of the solution. ``turns``: every solution received, of all rounds.
+    ``answer``: None if no solution has an answer. ``shares``: largest first. ``samples``: the number of
+    solutions received. ``comparisons``: the number of ballots and selections received, of which ``unread``
+    could not be parsed. ``tokens_read`` counts the prompts and ``tokens_generated`` the replies, without the
+    ``cut_off`` replies that the clock cut off. ``turn``: the turn of the solution. ``turns``: every solution
+    received, of all rounds.
     """
 
     answer: str | None
@@ -120,10 +118,10 @@ class Answered:
 
 @dataclass(slots=True)
 class Work:
-    """The work of a strategy on one problem: the plan, whom it asks, and what was asked and spent so far.
+    """The work of a strategy on one problem: the plan, the policies, and what was requested and spent so far.
 
-    ``seed``: of all requests; ``seconds``: wall time, None for no limit. ``judge``: who compares; None is the
-    policy itself. ``name``: of the problem in requests, unique among those that share the policy at a time.
+    ``seconds``: the limit of wall time, None for no limit. ``judge``: None means that the policy itself
+    compares. ``name``: the problem's name in requests, unique among the problems open at a time.
     """
 
     plan: SolvePlan
@@ -142,17 +140,17 @@ class Work:
     cut_off: int = field(default=0, init=False)
     spent: End | None = field(default=None, init=False)
     stage: int = field(default=0, init=False)
-    """The round of the newest requests: 0 is of solutions, and each stage of comparisons has its own."""
+    """The round in the newest requests: 0 for solutions, and another number for each stage of comparisons."""
     _opening: tuple[Seating, Prompt, SampleRequest, bool] | None = field(default=None, init=False)
 
     @property
     def protocol(self) -> DebateConfig:
-        """The protocol of debates on problems of this level."""
+        """The protocol of debates at the problem's level."""
         return self.plan.protocol.of_level(self.problem.level)
 
     @property
     def judged_by(self) -> Judge:
-        """The judge that compares solutions. No programs run in its replies."""
+        """The judge, in whose replies no programs run."""
         return self.judge or Judge(engine_of(self.policy), self.plan.protocol)
 
     @property
@@ -183,10 +181,10 @@ class Work:
     async def replies(
         self, policy: Policy, requests: Sequence[SampleRequest], *, keep: int = 0, share: float = 1.0
     ) -> list[Completion | None]:
-        """Return the replies to requests of one length, asked at once; None for what the budget ended.
+        """Send requests of equal maximum length together. Return their replies, or None if the budget ended.
 
-        Of the budget ``keep`` tokens stay free, and all of its seconds but this ``share``. Where not all fit
-        at their longest, the first ones are asked alone, and may leave room for more.
+        ``keep`` tokens are reserved, and only this ``share`` of the seconds may be used. If the budget is too
+        small for all requests at full length, only the first ones are sent.
         """
         got: list[Completion | None] = [None] * len(requests)
         if not requests:
@@ -224,9 +222,9 @@ class Work:
         self.generated += generated
 
     async def solve(self, count: int, *, greedy: bool = False, keep: int = 0, share: float = 1.0) -> None:
-        """Ask for ``count`` more solutions, by one agent alone, as the budget allows.
+        """Request ``count`` more solutions by one agent alone, as the budget allows.
 
-        Each has a seed of its own, whatever was asked before.
+        The seed of a solution depends only on its index.
         """
         if self._opening is None:
             alone = self.plan.protocol.one_round(alone=True)
@@ -247,7 +245,7 @@ class Work:
                 self.take(read_turn(seating, plain, prompt, reply, in_thinking=in_thinking))
 
     async def solve_all(self) -> Tally:
-        """Ask for all solutions, where comparisons follow, as the budget allows; return them counted."""
+        """Request all solutions, reserving budget for comparisons, and return their tally."""
         while self.spent is None and (left := self.plan.samples - len(self.solutions)):
             await self.solve(left, keep=self.comparison_tokens, share=FOR_SOLUTIONS)
         if len(self.solutions) == self.plan.samples:
@@ -255,7 +253,7 @@ class Work:
         return self.counted()
 
     def take(self, turn: Turn) -> None:
-        """Keep the solution of a turn."""
+        """Add the solution of a turn."""
         span = turn.parsed.solution
         text = "" if span is None else span.of(turn.completion.text).strip()
         answer = answer_of(self.plan.environment, self.problem, turn, self.plan.mode)
@@ -276,9 +274,9 @@ class Work:
     def answered(
         self, tally: Tally, chosen: int | None, ended: End, *, turns: Sequence[Turn] | None = None
     ) -> Answered:
-        """Return the answer of a solution, by index, as the strategy's.
+        """Return the result with the answer of solution ``chosen``, an index or None.
 
-        ``turns``: all solutions that came, where the work did not take each of them.
+        ``turns``: all solutions received; None means those in ``solutions``.
         """
         one = None if chosen is None else self.solutions[chosen]
         return Answered(
@@ -297,16 +295,13 @@ class Work:
 
 
 def spent_on(reply: Completion) -> tuple[int, int]:
-    """Return the tokens read and generated for a reply; what was written into it by force was read.
-
-    That is what programs print, and what ends thinking.
-    """
+    """Return the tokens read and generated for a reply. Its forced tokens count as read."""
     prompt, tokens = token_counts(reply)
     return prompt + len(reply.forced), tokens - len(reply.forced)
 
 
 def of_one_round(protocol: DebateConfig, /, **changes: object) -> DebateConfig:
-    """Return a protocol cut down to what one prompt needs: one round is shown, and nothing but solutions."""
+    """Return a protocol reduced to a single round of plain solutions, with these changes."""
     plain: dict[str, object] = {
         "num_rounds": 1,
         "min_rounds": None,

@@ -30,7 +30,6 @@ from envs.registry import key_by_itself
 from learner.advantages import TurnAdvantage, turn_advantages
 from learner.rows import make_rows
 from learner.types import Transition
-from rewards.labels import hides_any
 from rewards.measured import measure, measured_metrics
 from transcripts import write_step
 
@@ -119,7 +118,7 @@ def train_step(run: Run, step: int, lapped: Callable[[str], None] | None = None)
     with run.finished_steps_saved():
         played = run.rollouts.roll_out(step, run.sampler.draw, run.ema, clock)
         run.sampler.remember(step, played.last_grades())
-        labels = run.ledger.use(step, played) if hides_any(config.rewards) else {}
+        labels = run.ledger.use(step, played) if config.rewards.hides_any_label else {}
         if run.reader is not None and now.rewards.reads_likelihood:
             sleep_engine(run.policy)
             played.take_likelihoods(run.reader.read(played.debates, step), now.rewards)

@@ -18,7 +18,6 @@ from envs.answers.keys import key_of
 from experiments.frontier.running import Ran
 from experiments.frontier.signals import signal_named
 from experiments.frontier.start import Judged
-from rewards.labels import hides_any
 from transcripts import Record, read_records
 
 FIRST_ANSWER = "debate/accuracy/round_0"
@@ -220,7 +219,7 @@ def _read(line: Mapping[str, float | None]) -> float:
 def _labels(run: SweepRun, lines: Sequence[Mapping[str, float | None]], records: Sequence[Record]) -> int:
     """Return how many problems had a label that counted, by the end."""
     rewards = run.config.rewards
-    if not hides_any(rewards) and run.config.train.control == "none":
+    if not rewards.hides_any_label and run.config.train.control == "none":
         return len({one.debate.problem.id for one in records})
     return round(max((line.get("labels/used") or 0.0 for line in lines), default=0.0))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from debate.parsing.clipping import clipped
+from debate.stops import clipped
 
 TEXTS = st.text("Qa:\n", max_size=30)
 STOPS = st.lists(st.text("Qa:\n", min_size=1, max_size=3), max_size=3)

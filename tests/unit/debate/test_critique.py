@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from debate import DebateConfig, Problem, run_debates
-from debate.parsing.criticisms import read_criticisms
 from debate.policies.scripted import Answers, ScriptedPolicy, scripted_debaters
 from debate.prompting.fitting import context_budget
 from debate.prompting.prompt import check_fits
@@ -16,6 +15,7 @@ from debate.prompting.reading import read_prompt
 from debate.prompting.rebuilding import held_debate
 from debate.prompting.seating import seat_debate
 from debate.prompting.texts import load_prompts
+from debate.reply import read_criticisms
 from debate.seeds import debate_seed
 from debate.types import FailureReason, SampleRequest, Span, TurnId
 

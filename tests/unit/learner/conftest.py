@@ -2,13 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from debate.types import TurnId
-from learner import Row
+from learner import LearnerConfig, Row
 
 VOCABULARY = 24
+
+
+def config_of(**changes) -> LearnerConfig:
+    return LearnerConfig.model_validate({"lr": 1e-3, "warmup_steps": 0, "max_tokens": 16, **changes})
+
+
+def row_of(prompt: Sequence[int], completion: Sequence[int], advantages: Sequence[float], **changes) -> Row:
+    length = len(prompt) + len(completion)
+    mask = np.arange(length) >= len(prompt)
+    row = Row(
+        input_ids=np.array([*prompt, *completion], np.int64),
+        action_mask=mask,
+        sampling_logprobs=np.where(mask, -3.0, 0.0).astype(np.float32),
+        advantages=np.array([0.0] * len(prompt) + list(advantages), np.float32),
+        stream=mask.astype(np.int8),
+        group_id="p",
+        policy_version=0,
+        turn=TurnId(0, 0),
+    )
+    return replace(row, **changes)
+
+
+def random_rows(count: int = 12, *, seed: int = 0) -> list[Row]:
+    rng = np.random.default_rng(seed)
+    rows = []
+    for _ in range(count):
+        prompt, completion = rng.integers(2, 8), rng.integers(1, 12)
+        tokens = rng.integers(0, VOCABULARY, prompt + completion)
+        advantages = rng.standard_normal(completion)
+        row = row_of(tokens[:prompt].tolist(), tokens[prompt:].tolist(), advantages.tolist())
+        stream = np.where(row.action_mask, rng.integers(1, 3, len(tokens)), 0).astype(np.int8)
+        rows.append(replace(row, stream=stream, temperature=float(rng.choice([0.6, 1.0]))))
+    return rows
 
 
 @pytest.fixture(scope="session")

@@ -25,31 +25,26 @@ def approx(values):
 # One stream ---------------------------------------------------------------------------------------
 
 
-def test_group_mean_and_population_std():
-    # mean 0.25, population std sqrt(3)/4
-    std = sqrt(3) / 4 + 1e-4
-    advantages = stream_advantages([1.0, 0.0, 0.0, 0.0], "aaaa", baseline="group", scale="group")
-    assert advantages == approx([0.75 / std, -0.25 / std, -0.25 / std, -0.25 / std])
+STD = sqrt(3) / 4 + 1e-4  # of 1, 0, 0, 0, by the population
 
 
-def test_none_is_out_of_mean_and_std_and_stays_none():
-    advantages = stream_advantages([1.0, None, 0.0], "aaa", baseline="group", scale="none")
-    assert advantages == [0.5, None, -0.5]
-
-
-def test_each_group_has_its_own_baseline():
-    advantages = stream_advantages([1.0, 3.0, 10.0, 0.0], "aabb", baseline="group", scale="none")
-    assert advantages == [-1.0, 1.0, 5.0, -5.0]
-
-
-def test_rloo_subtracts_the_mean_of_the_others():
-    advantages = stream_advantages([1.0, 0.0, 0.5], "aaa", baseline="rloo", scale="none")
-    assert advantages == [0.75, -0.75, 0.0]
-
-
-def test_rloo_over_the_groups_std():
-    advantages = stream_advantages([1.0, 0.0], "aa", baseline="rloo", scale="group")
-    assert advantages == approx([1 / 0.5001, -1 / 0.5001])
+@pytest.mark.parametrize(
+    ("baseline", "scale", "groups", "values", "expected"),
+    [
+        ("group", "group", "aaaa", [1.0, 0.0, 0.0, 0.0], [0.75 / STD, *[-0.25 / STD] * 3]),
+        ("group", "none", "aaa", [1.0, None, 0.0], [0.5, None, -0.5]),
+        ("group", "none", "aabb", [1.0, 3.0, 10.0, 0.0], [-1.0, 1.0, 5.0, -5.0]),
+        ("rloo", "none", "aaa", [1.0, 0.0, 0.5], [0.75, -0.75, 0.0]),
+        ("rloo", "group", "aa", [1.0, 0.0], [1 / 0.5001, -1 / 0.5001]),
+        ("none", "none", "abb", [0.5, 1.0, 1.0], [0.5, 1.0, 1.0]),  # even alone or equal
+        ("none", "group", "aa", [1.0, 1.0], [None, None]),
+        # the std sqrt(2) of all values: group b has no contrast but counts
+        ("group", "batch", "aabb", [4.0, 0.0, 2.0, 2.0], [2 / sqrt(2), -2 / sqrt(2), None, None]),
+        ("group", "batch", "aa", [0.02, 0.0], [0.01 / 0.1, -0.01 / 0.1]),  # the least divisor
+    ],
+)
+def test_advantages_of_a_stream_by_hand(baseline, scale, groups, values, expected):
+    assert stream_advantages(values, groups, baseline=baseline, scale=scale) == approx(expected)
 
 
 @pytest.mark.parametrize("baseline", ["group", "rloo"])
@@ -57,25 +52,6 @@ def test_rloo_over_the_groups_std():
 def test_a_group_without_contrast_gives_no_signal(baseline, scale):
     values = [0.3, 0.3, 0.3, 1.0, None, None]
     assert stream_advantages(values, "aaabcc", baseline=baseline, scale=scale) == [None] * 6
-
-
-def test_no_baseline_keeps_values_even_alone_or_equal():
-    assert stream_advantages([0.5, 1.0, 1.0], "abb", baseline="none", scale="none") == [0.5, 1.0, 1.0]
-
-
-def test_dividing_by_the_std_of_equal_values_gives_no_signal():
-    assert stream_advantages([1.0, 1.0], "aa", baseline="none", scale="group") == [None, None]
-
-
-def test_batch_scale_is_the_std_of_all_values():
-    # values 4, 0, 2, 2: mean 2, population std sqrt(2); group b has no contrast but counts in the std
-    advantages = stream_advantages([4.0, 0.0, 2.0, 2.0], "aabb", baseline="group", scale="batch")
-    assert advantages == approx([2 / sqrt(2), -2 / sqrt(2), None, None])
-
-
-def test_batch_scale_has_a_floor():
-    advantages = stream_advantages([0.02, 0.0], "aa", baseline="group", scale="batch")
-    assert advantages == approx([0.01 / 0.1, -0.01 / 0.1])
 
 
 def test_rae_reads_the_mean_before_it_takes_the_step_in():
@@ -159,19 +135,14 @@ def test_a_part_of_weight_zero_is_missing():
     assert parts[1].generator == pytest.approx(0.5 / 0.5001)
 
 
-def test_mixing_rewards_comes_before_the_baseline():
+def test_rewards_are_mixed_before_the_baseline_and_advantages_after_it():
+    """Mixed rewards are 0.75 and -0.05, their mean 0.35."""
     groups = [[transition(0, 0, peer=0.5, truth=1.0), transition(1, 0, peer=-0.1, truth=0.0)]]
     config = AdvantageConfig(mixed=StreamSettings(scale="none"))
-    # mixed 0.75 and -0.05, mean 0.35
     parts = parts_of(groups, config=config, mix="rewards")
     assert [part.generator for part in parts] == approx([0.4, -0.4])
-
-
-def test_the_order_of_mixing_matters():
-    groups = [[transition(0, 0, peer=0.5, truth=1.0), transition(1, 0, peer=-0.1, truth=0.0)]]
-    before = parts_of(groups, mix="rewards")[0].generator
+    assert parts_of(groups, mix="rewards")[0].generator == pytest.approx(0.4 / 0.4001)
     after = parts_of(groups, mix="advantages")[0].generator
-    assert before == pytest.approx(0.4 / 0.4001)
     assert after == pytest.approx(0.5 * 0.5 + 0.5 * 0.5 / 0.5001)
 
 
@@ -179,14 +150,10 @@ def test_groups_are_problem_and_round():
     groups = [
         [transition(0, 0, truth=1.0), transition(1, 0, truth=0.0), transition(0, 1, truth=1.0)],
         [transition(0, 0, truth=1.0), transition(1, 0, truth=1.0)],
+        [transition(0, 0, truth=0.0)],
     ]
     parts = parts_of(groups)
-    assert [part is None for part in parts] == [False, False, True, True, True]
-
-
-def test_two_groups_of_the_same_problem_stay_apart():
-    groups = [[transition(0, 0, truth=1.0)], [transition(0, 0, truth=0.0)]]
-    assert parts_of(groups) == [None, None]
+    assert [part is None for part in parts] == [False, False, *[True] * 4]
 
 
 def test_the_key_persona_splits_a_round():

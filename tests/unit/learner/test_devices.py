@@ -5,21 +5,20 @@ from __future__ import annotations
 import copy
 import io
 
-import numpy as np
 import pytest
 import torch
 from torch import nn
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
-from debate.types import TurnId
-from learner import LearnerConfig, Row
+from learner import Row
 from learner.losses import LOSSES
 from learner.update.batches import micro_batches, no_row, stars
 from learner.update.config import FROM_SAMPLER
 from learner.update.forward import action_logprobs, check_sharing, reading
 from learner.update.learner import Learner
 
-VOCABULARY = 24
+from .conftest import VOCABULARY, config_of, random_rows
+
 BF16 = torch.bfloat16
 CUDA = pytest.param("cuda", marks=pytest.mark.gpu)
 MPS = pytest.param("mps", marks=pytest.mark.skipif(not torch.backends.mps.is_available(), reason="no MPS"))
@@ -30,25 +29,6 @@ def model_of(device: str = "cpu") -> Qwen3ForCausalLM:
     shape = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 1}
     sizes = {"vocab_size": VOCABULARY, "intermediate_size": 48, "head_dim": 16, "initializer_range": 0.1}
     return Qwen3ForCausalLM(Qwen3Config(**shape, **sizes, tie_word_embeddings=True)).eval().to(device)
-
-
-def config_of(**changes) -> LearnerConfig:
-    return LearnerConfig.model_validate({"lr": 1e-3, "warmup_steps": 0, "max_tokens": 16, **changes})
-
-
-def random_rows(*, seed: int = 0) -> list[Row]:
-    rng = np.random.default_rng(seed)
-    rows = []
-    for _ in range(12):
-        prompt, reply = int(rng.integers(2, 8)), int(rng.integers(1, 12))
-        mask = np.arange(prompt + reply) >= prompt
-        stream = np.where(mask, rng.integers(1, 3, len(mask)), 0).astype(np.int8)
-        advantages = np.where(mask, rng.standard_normal(len(mask)), 0.0).astype(np.float32)
-        logprobs = np.where(mask, -3.0, 0.0).astype(np.float32)
-        ids = rng.integers(0, VOCABULARY, len(mask))
-        temperature = float(rng.choice([0.6, 1.0]))
-        rows.append(Row(ids, mask, logprobs, advantages, stream, "p", 0, TurnId(0, 0), temperature))
-    return rows
 
 
 @pytest.mark.parametrize("device", ["cpu", CUDA, MPS])

@@ -15,7 +15,6 @@ from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 from transformers import GPT2Config, GPT2LMHeadModel, Qwen3Config, Qwen3ForCausalLM
 
-from debate.types import TurnId
 from learner import LearnerConfig, Row
 from learner.losses import LOSSES, LossConfig, LossInputs, LossOutputs
 from learner.losses.kl import kl_penalty
@@ -28,7 +27,7 @@ from learner.update.learner import Learner
 from learner.update.steps import lr_factor
 from learner.update.tally import Tally, tally_mismatch
 
-VOCABULARY = 24
+from .conftest import VOCABULARY, config_of, random_rows, row_of
 
 
 def model_of(seed: int = 0, **changes) -> Qwen3ForCausalLM:
@@ -51,35 +50,6 @@ def lora_of(model: Qwen3ForCausalLM) -> nn.Module:
     return get_peft_model(model, LoraConfig(r=4, target_modules=["q_proj", "v_proj"], lora_alpha=8))
 
 
-def row_of(prompt: Sequence[int], completion: Sequence[int], advantages: Sequence[float], **changes) -> Row:
-    length = len(prompt) + len(completion)
-    mask = np.arange(length) >= len(prompt)
-    row = Row(
-        input_ids=np.array([*prompt, *completion], np.int64),
-        action_mask=mask,
-        sampling_logprobs=np.where(mask, -3.0, 0.0).astype(np.float32),
-        advantages=np.array([0.0] * len(prompt) + list(advantages), np.float32),
-        stream=mask.astype(np.int8),
-        group_id="p",
-        policy_version=0,
-        turn=TurnId(0, 0),
-    )
-    return replace(row, **changes)
-
-
-def random_rows(count: int = 12, *, seed: int = 0) -> list[Row]:
-    rng = np.random.default_rng(seed)
-    rows = []
-    for _ in range(count):
-        prompt, completion = rng.integers(2, 8), rng.integers(1, 12)
-        tokens = rng.integers(0, VOCABULARY, prompt + completion)
-        advantages = rng.standard_normal(completion)
-        row = row_of(tokens[:prompt].tolist(), tokens[prompt:].tolist(), advantages.tolist())
-        stream = np.where(row.action_mask, rng.integers(1, 3, len(tokens)), 0).astype(np.int8)
-        rows.append(replace(row, stream=stream, temperature=float(rng.choice([0.6, 1.0]))))
-    return rows
-
-
 def with_sampler(rows: Sequence[Row], model: nn.Module) -> list[Row]:
     """The rows with the log-probabilities a sampler of these weights would have given."""
     with torch.no_grad():
@@ -93,10 +63,6 @@ def weights(model: nn.Module) -> list[torch.Tensor]:
 
 def trained(model: nn.Module) -> dict[str, torch.Tensor]:
     return {name: value.detach().clone() for name, value in model.named_parameters() if value.requires_grad}
-
-
-def config_of(**changes) -> LearnerConfig:
-    return LearnerConfig.model_validate({"lr": 1e-3, "warmup_steps": 0, "max_tokens": 16, **changes})
 
 
 # Log-probabilities --------------------------------------------------------------------------------

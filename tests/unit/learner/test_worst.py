@@ -4,39 +4,24 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from debate.types import TurnId
-from learner import Row
 from learner.update.batches import collate, no_row
 from learner.update.tally import MOST, FarToken, WorstTokens
 
-
-def row_of(ids, *, prompt, debate, turn):
-    mask = np.arange(len(ids)) >= prompt
-    nothing = np.zeros(len(ids), np.float32)
-    return Row(
-        input_ids=np.array(ids),
-        action_mask=mask,
-        sampling_logprobs=np.where(mask, -1.0, 0.0).astype(np.float32),
-        advantages=nothing,
-        stream=mask.astype(np.int8),
-        group_id="p",
-        policy_version=0,
-        turn=turn,
-        debate=debate,
-    )
+from .conftest import row_of
 
 
 @pytest.fixture
 def batch():
     """Two rows of 4 and 3 tokens, of which 2 and 1 are sampled; a reference that holds all for -2."""
-    first = row_of([5, 6, 7, 8], prompt=2, debate=3, turn=TurnId(1, 0))
-    second = row_of([5, 9, 4], prompt=2, debate=8, turn=TurnId(0, 1))
+    first = row_of([5, 6], [7, 8], [0, 0], debate=3, turn=TurnId(1, 0))
+    second = row_of([5, 9], [4], [0], debate=8, turn=TurnId(0, 1))
     made = collate([first, second])
+    made.sampling_logprobs = torch.where(made.mask, -1.0, 0.0)
     made.ref = torch.full_like(made.sampling_logprobs, -2.0)
     return made
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import isnan
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +9,7 @@ from hypothesis import strategies as st
 from debate import DebateConfig
 from debate_rl.commands.eval_tables import best_of, comparison, result_rows
 from debate_rl.config import Config
-from debate_rl.config.recipes import ConfigError, apply_overrides, shipped_suites
+from debate_rl.config.recipes import ConfigError, apply_overrides, as_overrides, shipped_suites
 from debate_rl.evaluation.scores import Scores
 from debate_rl.evaluation.suite import SuiteSet, read_suite, swept
 from debate_rl.evaluation.tasks import Evaluated
@@ -102,13 +100,10 @@ PLAIN = st.one_of(
 
 @given(st.lists(PLAIN, max_size=4))
 def test_any_plain_value_reaches_the_recipe_as_it_is(values):
-    from debate_rl.config.recipes import as_overrides
-
     [text] = as_overrides("debate.stop", values, "")
     found = apply_overrides({}, [text])["debate"]["stop"]
     assert [type(one) for one in found] == [type(one) for one in values]
     assert found == values
-    assert not any(isinstance(one, float) and isnan(one) for one in found)
 
 
 def test_what_is_not_a_suite_is_one_line(tmp_path):

@@ -23,7 +23,7 @@ GRADES = st.sampled_from([True, False, "missing", None])
 TABLES = st.lists(st.tuples(*[st.tuples(GRADES, GRADES)] * 3), min_size=6)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=10)
 @given(tables=TABLES)
 def test_what_is_logged_of_a_step_is_what_its_debates_give(tmp_path_factory, step_records, tables):
     """Debates in which some answers have no grade weigh less: means of means would differ."""

@@ -15,7 +15,7 @@ from debate_rl.rollouts.worker import Clock, RolloutWorker, silent_groups
 from debate_rl.sampling.sampler import Draw
 from learner import Transition
 from rewards import Rewards
-from rewards.finite import finite
+from rewards.nan_rewards import drop_nan_rewards
 
 
 def group_of(*rewards: dict[str, float | None]) -> list[Transition]:
@@ -107,9 +107,9 @@ def test_rewards_that_are_no_numbers_become_none_and_are_counted():
     rewards = Rewards(
         ((1.0, nan), (None, -inf)), ((0.0, 1.0), (1.0, 1.0)), ((inf,), (0.5,)), ((0.0,), (0.0,))
     )
-    good, bad = finite(rewards)
+    good, bad = drop_nan_rewards(rewards)
     assert bad == 3
     assert good.peer == ((1.0, None), (None, None))
     assert good.judge == ((None,), (0.5,))
     assert good.truth == rewards.truth
-    assert finite(good) == (good, 0)
+    assert drop_nan_rewards(good) == (good, 0)

@@ -79,12 +79,8 @@ def test_roles_and_ids():
     assert len({tokenizer.pad_token_id, tokenizer.eos_token_id, tokenizer.unk_token_id}) == 3
 
 
-@pytest.mark.parametrize("piece", ["Ġx", "<|user|>", "", "é"])
+@pytest.mark.parametrize("piece", ["Ġx", "<|user|>", "", "é"])  # é alone would stand for a byte
 def test_a_piece_that_cannot_be_one_is_refused(piece):
-    if piece == "é":  # a byte-level character: alone it would stand for a byte
-        with pytest.raises(ValueError, match="vocabulary: 'é'"):
-            build_tokenizer([piece])
-        return
     with pytest.raises(ValueError, match="vocabulary"):
         build_tokenizer([piece])
 

@@ -4,12 +4,14 @@ import types
 from itertools import pairwise
 
 import pytest
+from msgspec import UNSET
 
 from debate.prompting.prompt import opening_tokens
 from debate.prompting.texts import SHIPPED
 from debate_rl.config import Config
 from debate_rl.engines import counting_policy
-from debate_rl.sampling.problems import OverlapWarning, load_run_problems
+from debate_rl.rollouts.worker import shown_at
+from debate_rl.sampling.problems import OverlapWarning, load_held_out, load_run_problems
 from debate_rl.sampling.sampler import with_epochs
 from envs import DataError
 from envs.data.decontamination import Overlap
@@ -270,3 +272,39 @@ def test_epochs_are_whole_steps(train, problems, steps):
     once = with_epochs(config, problems)
     assert once.train.steps == steps
     assert with_epochs(once, problems) == once
+
+
+def with_shots(tmp_path, **shots):
+    def rows(name, numbers):
+        lines = [{"question": f"{n} + 1?", "answer": f"It is {n + 1}.\n#### {n + 1}"} for n in numbers]
+        return write(tmp_path / f"{name}.jsonl", lines)
+
+    env, held_out = {"kind": "gsm8k", "path": rows("train", range(8))}, {"path": rows("test", range(50, 53))}
+    rows("shots", [1, 2, 51])
+    return Config.model_validate({"env": env, "held_out": held_out, "model": {"tiny": {}}, "shots": shots})
+
+
+def test_examples_come_from_the_training_split_and_never_are_the_problem(tmp_path):
+    data = load_run_problems(with_shots(tmp_path, count=3))
+    for problem in (*data.train, *data.held_out):
+        assert len(problem.shots) == 3
+        assert problem.question not in {shot.question for shot in problem.shots}
+
+
+def test_examples_that_fade_are_in_no_evaluation(tmp_path):
+    config = with_shots(tmp_path, count=[[0, 2], [4, 0]])
+    data = load_run_problems(config)
+    assert {len(problem.shots) for problem in data.train} == {2}
+    assert {problem.shots for problem in data.held_out} == {UNSET}
+    counts = [
+        [0 if p.shots is UNSET else len(p.shots) for p in shown_at(config, data.train[:1], step)]
+        for step in range(5)
+    ]
+    assert counts == [[2], [2], [1], [1], [0]]
+
+
+def test_a_file_that_holds_a_held_out_problem_is_refused(tmp_path):
+    for count in (1, [[0, 1], [3, 0]]):
+        for load in (load_run_problems, load_held_out):
+            with pytest.raises(DataError, match=r"shots: .*shots\.jsonl holds the held-out problem gsm8k-"):
+                load(with_shots(tmp_path, count=count, path=str(tmp_path / "shots.jsonl")))

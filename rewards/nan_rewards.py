@@ -1,6 +1,6 @@
-"""Keep rewards that are not finite, as a custom rule may return, from the learner.
+"""Drop rewards that are NaN or infinite, as a custom rule may return, before they reach the learner.
 
-The affected turn gets no reward (``finite``), and the whole step is not trained on
+The affected turn gets no reward (``drop_nan_rewards``), and the whole step is not trained on
 (``debate_rl.training.loop``), because the same rule computed the rewards of its other turns.
 """
 
@@ -14,10 +14,10 @@ from msgspec.structs import replace
 from rewards.types import OPTIONAL_STREAMS, STREAMS, Rewards, stream_named
 
 
-def finite(rewards: Rewards) -> tuple[Rewards, int]:
+def drop_nan_rewards(rewards: Rewards) -> tuple[Rewards, int]:
     """Return the rewards with None for each value that is not finite, and the number of such values.
 
-    >>> rewards, dropped = finite(Rewards(((float("nan"), 1.0),), ((0.0,),), ((None,),), ((0.0,),)))
+    >>> rewards, dropped = drop_nan_rewards(Rewards(((float("nan"), 1.0),), ((0.0,),), ((None,),), ((0.0,),)))
     >>> rewards.peer, rewards.truth, dropped
     (((None, 1.0),), ((0.0,),), 1)
     """
