@@ -7,7 +7,7 @@ export TOKENIZERS_PARALLELISM ?= false
 # Tests start many processes, which would compile every module anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: quickstart test slow check bench vllm clean
+.PHONY: quickstart test slow check bench engines vllm clean
 
 quickstart: .venv/installed
 	.venv/bin/debate quickstart
@@ -43,5 +43,17 @@ bench: .venv-bench/installed
 	test $(VLLM) = vllm || .venv-bench/bin/python -m pip uninstall -q -y torchvision torchaudio torchcodec
 	touch $@
 
+# The engines that tests/slow trains by: SkyRL's server in an environment of its own, and the SDK in ours.
+engines: .venv/installed .venv-skyrl/installed
+	.venv/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt tinker==0.25.0
+
+.venv-skyrl/installed: tests/slow/skyrl_server.txt
+	test -d .venv-skyrl || $(PYTHON) -m venv .venv-skyrl
+	.venv-skyrl/bin/python -m pip install -q --disable-pip-version-check --only-binary :all: -r $<
+	.venv-skyrl/bin/python -m pip install -q --disable-pip-version-check --no-deps --ignore-requires-python skyrl==0.4.0 flax==0.12.10
+	echo 'import typing, typing_extensions; typing.TypedDict = typing_extensions.TypedDict' > \
+		"$$(.venv-skyrl/bin/python -c 'import site; print(site.getsitepackages()[0])')/typed_dict.pth"
+	touch $@
+
 clean:
-	rm -rf .venv .venv-bench
+	rm -rf .venv .venv-bench .venv-skyrl

@@ -241,7 +241,7 @@ class TinkerService:
             saved = self._wait(self._client.save_weights_for_sampler(_new_name()))
             run, _, name = saved.path.removeprefix("tinker://").partition("/")
             url = self._wait(self._service.create_rest_client().get_checkpoint_archive_url(run, name)).url
-            _unpack(url, out)
+            unpack_adapter(url, out)
         write_adapter_config(out)
 
     def _probe(self, ids: Sequence[int]) -> Reduction:
@@ -250,7 +250,7 @@ class TinkerService:
         The step of the optimizer is proportional to the gradient and small. So where losses are added up, the
         second update moves the row's log-probabilities twice as far.
         """
-        row, client = _probe_row(ids), self._new_client()
+        row, client = probe_row(ids), self._new_client()
         now = self._forward(client, [row])[0]
         for lr in PROBE_RATES:
             moved: list[float] = []
@@ -276,7 +276,7 @@ def _new_name() -> str:
     return f"debate-rl-{token_hex(6)}"
 
 
-def _unpack(url: str, out: Path) -> None:
+def unpack_adapter(url: str, out: Path) -> None:
     """Write the files of an adapter from an archive at a URL; everything else in it is left out."""
     if urlsplit(url).scheme not in ("http", "https"):
         raise ValueError(f"the server gave no address of an archive, but {url[:100]!r}")
@@ -330,7 +330,8 @@ def _reduction_of(ratio: float) -> Reduction:
     )
 
 
-def _probe_row(ids: Sequence[int]) -> Row:
+def probe_row(ids: Sequence[int]) -> Row:
+    """Return a row of tokens whose first is a prompt and whose others were sampled."""
     array = np.array(ids, np.int64)
     mask, zeros = np.arange(len(array)) > 0, np.zeros(len(array), np.float32)
     return Row(array, mask, zeros, zeros, mask.astype(np.int8), "probe", 0, TurnId(0, 0))

@@ -1,0 +1,211 @@
+"""Training by SkyRL's server of the Tinker API, on a CPU: lost on either side, resumed and exported."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from debate_rl.config import Config
+from debate_rl.config.recipes import load_config
+from debate_rl.metrics.step_log import read_rows
+from transcripts import RunStore
+
+HOME = Path(__file__).parents[2]
+SKYRL = HOME / ".venv-skyrl"
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not (SKYRL / "installed").exists(), reason="no SkyRL in .venv-skyrl; make engines"),
+]
+IMPATIENT = """
+import sys
+from debate_rl.backends import tinker_api
+tinker_api.PATIENCE_S = 90.0
+from debate_rl.commands.main import run
+sys.argv = ["debate", *sys.argv[1:]]
+run()
+"""
+RECIPE = """
+[env]
+kind = "pair_sum"
+levels = [1]
+limit = 100
+[held_out]
+limit = 4
+every = 0
+[debate]
+num_rounds = 1
+max_tokens = 48
+handles = ["K7", "Q2", "M4"]
+context_tokens = 256
+prompts = "tiny"
+seats = ["learning", "learning", "frozen"]
+personas = [
+    {{ name = "Careful", instructions = "careful", temperature = 1.0 }},
+    {{ name = "Quick", instructions = "quick", temperature = 1.0 }},
+    {{ name = "Skeptic", instructions = "skeptic", temperature = 1.0 }},
+]
+[model]
+name_or_path = "{start}"
+chat = true
+lora_rank = 8
+[engine]
+kind = "tinker"
+base_url = "{url}"
+[learner]
+lr = 3e-3
+warmup_steps = 0
+loss = "dapo"
+beta = 0.02
+[train]
+steps = 3
+batch_size = 2
+group_size = 3
+save_every = 1
+"""
+
+
+class Server:
+    """SkyRL's server and its engine, in a process group of their own."""
+
+    def __init__(self, folder: Path, model: Path) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._folder, self._model = folder, model
+
+    def start(self) -> None:
+        uv, python = (SKYRL / "bin" / name for name in ("uv", "python"))
+        options = {
+            "base-model": self._model,
+            "backend": "jax",
+            "backend-config": '{"max_lora_adapters": 32, "max_lora_rank": 16}',
+            "checkpoints-base": self._folder / "kept",
+            "database-url": f"sqlite:///{self._folder}/server.db",
+            "host": "127.0.0.1",
+            "port": self.port,
+        }
+        words = [f"--{name}={value}" for name, value in options.items()]
+        call = [uv, "run", "--no-project", "--python", python, "-m", "skyrl.tinker.api", *words]
+        path = f"{SKYRL / 'bin'}:{os.environ['PATH']}"
+        kept = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        with (self._folder / "server.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                call,
+                env=kept | {"PATH": path, "JAX_PLATFORMS": "cpu"},
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        wait_until(self._answers, self._process)
+
+    def _answers(self) -> bool:
+        try:
+            return urllib.request.urlopen(f"{self.url}/api/v1/healthz", timeout=5).status == 200
+        except OSError:
+            return False
+
+    def kill(self) -> None:
+        os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+
+def wait_until(true, process, seconds=300.0):
+    """Return once ``true()`` is; fail if the process ends before, or after some seconds."""
+    end = time.monotonic() + seconds
+    while not true():
+        assert process.poll() is None, f"it ended with {process.returncode}"
+        assert time.monotonic() < end
+        time.sleep(0.5)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory, debate_command):
+    folder = tmp_path_factory.mktemp("skyrl")
+    shorter = ("warm_start.solve_steps=60", "warm_start.debate_steps=120", "held_out.limit=4")
+    for name, *words in (
+        ("train", "quickstart", *shorter, "train.steps=0", f"run.dir={folder}/warm"),
+        ("export", folder / "warm", "--out", folder / "start"),
+    ):
+        ended = debate_command(name, *words)
+        assert ended.code == 0, ended.err
+    found = Server(folder, folder / "start")
+    found.start()
+    yield found
+    found.kill()
+
+
+def test_a_run_survives_the_loss_of_either_side_and_is_exported(server, tmp_path, debate_command):
+    recipe, run = tmp_path / "recipe.toml", tmp_path / "run"
+    recipe.write_text(RECIPE.format(start=server._model, url=server.url))
+
+    def train() -> subprocess.Popen[str]:
+        call = [sys.executable, "-c", IMPATIENT, "train", str(recipe), f"run.dir={run}"]
+        return subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def saved(step: int) -> bool:
+        return (run / "checkpoints" / f"step_{step:06}").exists()
+
+    process = train()
+    wait_until(lambda: saved(1), process)
+    server.kill()
+    _, err = process.communicate(timeout=400)
+    assert process.returncode == 2
+    assert "Traceback" not in err
+    [line] = [line for line in err.splitlines() if line.startswith("debate: ")]
+    assert "the Tinker server did not answer" in line
+    assert "1 of 3 steps are saved" in line
+
+    server.start()
+    process = train()
+    wait_until(lambda: saved(2), process)
+    process.kill()
+    process.communicate()
+    process = train()
+    _, err = process.communicate(timeout=400)
+    assert process.returncode == 0, err
+
+    steps = read_rows(run / "metrics.jsonl")
+    assert [row["step"] for row in steps] == [0, 1, 2]
+    assert max(row["mismatch_max"] for row in steps) < 1e-4
+    assert steps[0]["kl_mean"] == pytest.approx(0, abs=1e-6)
+    assert steps[2]["kl_mean"] > 1e-6
+    versions = {
+        (record.step, turn.id.agent, turn.completion.policy_version)
+        for _, record in RunStore.open(run).records()
+        for turn in record.debate.turns
+    }
+    assert versions == {(step, agent, 0 if agent == 2 else step) for step in range(3) for agent in range(3)}
+    assert debate_command("replay", run).code == 0
+
+    out = tmp_path / "exported"
+    ended = debate_command("export", run, "--out", out)
+    assert ended.code == 0, ended.err
+    served, ours, before = logprobs(load_config(Config, recipe, [f"run.dir={run}"]), run, out)
+    np.testing.assert_allclose(ours, served, atol=1e-4)
+    assert np.abs(before - served).max() > 1e-3
+
+
+def logprobs(config, run, exported):
+    """Return the log-probabilities of a row: the server's, the exported adapter's, and the base's."""
+    from transformers import AutoModelForCausalLM
+
+    from debate_rl.backends.tinker_api import open_service, probe_row
+    from learner.update.batches import collate
+    from learner.update.forward import action_logprobs
+
+    service, tokenizer, _ = open_service(config)
+    service.load_pretrained(run / "checkpoints" / "step_000003" / "model")
+    row = probe_row(tokenizer("1 2 3 4 5 6 7 8", add_special_tokens=False)["input_ids"])
+    models = [AutoModelForCausalLM.from_pretrained(name) for name in (exported, config.model.name_or_path)]
+    ours = [action_logprobs(model, collate([row]))[0].detach().numpy()[0] for model in models]
+    return service.logprobs([row])[0], *ours
