@@ -14,8 +14,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from debate_rl.config import Config
-from debate_rl.config.recipes import load_config
 from debate_rl.metrics.step_log import read_rows
 from transcripts import RunStore
 
@@ -187,25 +185,10 @@ def test_a_run_survives_the_loss_of_either_side_and_is_exported(server, tmp_path
     assert versions == {(step, agent, 0 if agent == 2 else step) for step in range(3) for agent in range(3)}
     assert debate_command("replay", run).code == 0
 
-    out = tmp_path / "exported"
-    ended = debate_command("export", run, "--out", out)
-    assert ended.code == 0, ended.err
-    served, ours, before = logprobs(load_config(Config, recipe, [f"run.dir={run}"]), run, out)
-    np.testing.assert_allclose(ours, served, atol=1e-4)
-    assert np.abs(before - served).max() > 1e-3
-
-
-def logprobs(config, run, exported):
-    """Return the log-probabilities of a row: the server's, the exported adapter's, and the base's."""
-    from transformers import AutoModelForCausalLM
-
-    from debate_rl.backends.tinker_api import open_service, probe_row
-    from learner.update.batches import collate
-    from learner.update.forward import action_logprobs
-
-    service, tokenizer, _ = open_service(config)
-    service.load_pretrained(run / "checkpoints" / "step_000003" / "model")
-    row = probe_row(tokenizer("1 2 3 4 5 6 7 8", add_special_tokens=False)["input_ids"])
-    models = [AutoModelForCausalLM.from_pretrained(name) for name in (exported, config.model.name_or_path)]
-    ours = [action_logprobs(model, collate([row]))[0].detach().numpy()[0] for model in models]
-    return service.logprobs([row])[0], *ours
+    out, written = tmp_path / "exported", tmp_path / "logprobs.npz"
+    subprocess.run([sys.executable, "-m", "debate_rl", "export", run, "--out", out], check=True)
+    script = Path(__file__).with_name("served_logprobs.py")
+    subprocess.run([sys.executable, script, recipe, run, out, written], check=True)
+    with np.load(written) as found:
+        np.testing.assert_allclose(found["exported"], found["served"], atol=1e-4)
+        assert np.abs(found["base"] - found["served"]).max() > 1e-3
