@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from peft import LoraConfig, PeftModel
 from safetensors import SafetensorError
-from safetensors.numpy import load_file
+from safetensors.torch import load_file
 from torch import Tensor
 from transformers import AutoTokenizer
 
