@@ -66,7 +66,7 @@ def compare(tasks: Sequence[EvalTask], names: str, *, judge: str | None, json: s
 def compared(
     task: EvalTask, contenders: Mapping[str, Contender], judge: str | None = None
 ) -> tuple[Comparison, Path]:
-    """Return how contenders do on the problems of an evaluation, and the folder that keeps their replies.
+    """Return the contenders' figures on the problems of an evaluation, and the folder with their replies.
 
     One model serves all of them, with programs where they run.
     """

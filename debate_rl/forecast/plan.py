@@ -245,7 +245,7 @@ def chosen_correction(config: Config) -> dict[str, float]:
 
 
 def chosen_here(config: Config, data: Problems) -> Mapping[str, bool | float]:
-    """Return the values chosen for "auto" settings on this machine; by the forecast only on a GPU."""
+    """Return the values chosen for "auto" settings on this machine; the forecast decides only on a GPU."""
     if resolve_device(config.model.device).type == "cpu":
         return chosen_correction(config)
     plan = planned(config, data)

@@ -297,7 +297,7 @@ DEBATES = Task(train_step, evaluate, evaluates_first)
 
 
 def reached_limit(run: Run, spent: float) -> End | None:
-    """Return why a run ends now: its target or its hours; None if it does not.
+    """Return the end of a run that has reached its target or its hours, or None if it continues.
 
     ``spent``: wall seconds of all starts.
     """

@@ -87,7 +87,7 @@ def plain_tex(text: str) -> str:
 
 
 def _tree(tokens: Sequence[str]) -> list[Node]:
-    """Return the tokens with each pair of braces and its contents as a group; an unpaired brace stays."""
+    """Replace each pair of braces and its contents with a group; leave unpaired braces as tokens."""
     open_: list[list[Node]] = [[]]
     for token in tokens:
         if token == "{":
