@@ -82,11 +82,13 @@ class SamplesLog(LineFile):
 
 
 def draw_samples(records: Sequence[Record]) -> list[Sample]:
-    """Return the turns of a fraction ``SAMPLE_SHARE`` of the debates, which their seeds choose."""
+    """Return the turns of at least one debate, of a fraction ``SAMPLE_SHARE``; their seeds choose them."""
+    draws = [Random(derive_seed(record.debate.seed, "sample")).random() for record in records]
+    limit = max(SAMPLE_SHARE, min(draws, default=0.0))
     return [
         sample
-        for index, record in enumerate(records)
-        if Random(derive_seed(record.debate.seed, "sample")).random() < SAMPLE_SHARE
+        for index, (record, draw) in enumerate(zip(records, draws, strict=True))
+        if draw <= limit
         for sample in samples_of(record, index)
     ]
 

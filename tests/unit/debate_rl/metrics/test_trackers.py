@@ -314,6 +314,8 @@ def test_about_the_share_is_drawn_and_always_the_same(record, monkeypatch):
     assert 61 < len(drawn) < 139  # 100 expected, 9.7 the standard deviation
     later = {int(row["debate"][2:]) for row in draw_samples(records[500:])}
     assert later == {d - 500 for d in drawn if d >= 500}
+    missed = [one for index, one in enumerate(records) if index not in drawn]
+    assert len(draw_samples(missed[:3])) == 9
     monkeypatch.setattr(step_log, "SAMPLE_SHARE", 1)
     assert len(draw_samples(records[:3])) == 3 * 9
 
