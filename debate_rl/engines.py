@@ -1,8 +1,7 @@
-"""Which engine samples: the model in this process, a server, or vLLM. Only the first of them loads torch."""
+"""Open the engine that samples: the model in this process, a server, or vLLM. Only the first loads torch."""
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections.abc import Callable
@@ -10,13 +9,10 @@ from functools import partial
 from importlib.metadata import PackageNotFoundError, distributions, version
 from importlib.util import find_spec
 from pathlib import Path
-from shutil import copytree
-from tempfile import TemporaryDirectory, mkdtemp
 from typing import TYPE_CHECKING, Any
 
 from debate.concurrency import run_async
 from debate.config import DebateConfig
-from debate.files import read_json
 from debate.policy import freeze
 from debate.prompting.rendering import raw_prompt
 from debate.types import Policy
@@ -35,22 +31,20 @@ if TYPE_CHECKING:
 WARM_SESSIONS = 4
 """Sandbox sessions kept ready in addition to those in use."""
 
-IN_THIS_PROCESS = "VLLM_ENABLE_V1_MULTIPROCESSING"
-
 
 def open_policy(config: Config, weights: Path | None) -> Policy:
-    """Return a policy to play with: the configured one, with a checkpoint's weights if one is given.
+    """Return the configured policy for evaluation or play, with the weights of a checkpoint if one is given.
 
-    With ``debate.tools`` its replies run programs; SandboxRefused where this machine has no sandbox. Frozen
-    seats have the weights that the run of the checkpoint began with, and without one those of the policy.
+    With ``debate.tools`` its replies run programs; raises SandboxRefused if this machine has no sandbox.
+    Frozen seats use the weights with which the checkpoint's run began, or else the policy's own weights.
     """
     return with_tools(config, lambda: with_remote(config, _open_engine(config, weights)))
 
 
 def with_tools(config: Config, make: Callable[[], Policy]) -> Policy:
-    """Return the policy that ``make`` returns, whose replies run programs if the debates are to have tools.
+    """Return the policy of ``make``; its replies run programs if ``debate.tools`` is set.
 
-    The sandbox comes first: where there is none, no model is loaded for nothing.
+    The sandbox is opened first, so that no model is loaded on a machine without a sandbox.
     """
     if config.debate.tools == "none":
         return make()
@@ -65,7 +59,7 @@ def with_tools(config: Config, make: Callable[[], Policy]) -> Policy:
 
 
 def with_remote(config: Config, policy: Policy) -> Policy:
-    """Return the policy together with that of ``remote.endpoint``, if a seat is for that."""
+    """Return the policy, joined with the policy of ``remote.endpoint`` if a seat is remote."""
     endpoint = config.remote.endpoint
     if "remote" not in config.debate.seats or endpoint is None:
         return policy
@@ -82,7 +76,10 @@ def _open_engine(config: Config, weights: Path | None) -> Policy:
         return _server(config, weights)
     if config.model.policy == "vllm" and weights is None and loads_by_name(name):
         _refuse_other_gpu(config)
-        return _vllm(config, {"dtype": config.model.dtype, **_model_files(name)})
+        from debate_rl.inference.vllm_engines import model_files, open_vllm
+
+        settings = {"dtype": config.model.dtype, **model_files(name), **prompt_settings(config)}
+        return open_vllm(config, settings)
     model, _, policy = _make_engine(config, 1)
     if weights is not None:
         if "frozen" in config.debate.seats:
@@ -93,7 +90,7 @@ def _open_engine(config: Config, weights: Path | None) -> Policy:
 
 
 def open_verifier(config: Config) -> VerifierModel | None:
-    """Return the verifier model of a run, not yet loaded; None where it has none."""
+    """Return the run's verifier model, not yet loaded; None if the recipe has no verifier."""
     verifier = config.verifier
     if verifier.endpoint is None:
         return None
@@ -115,7 +112,7 @@ def open_verifier(config: Config) -> VerifierModel | None:
 
 
 def open_summarizer(config: Config) -> Policy | None:
-    """Return what writes the summaries of a run, if the recipe names anybody but the agents' own policy."""
+    """Return the policy that writes summaries; None if the agents' own policy writes them."""
     if config.summarizer.endpoint is None:
         return None
     debate = config.debate
@@ -124,7 +121,7 @@ def open_summarizer(config: Config) -> Policy | None:
 
 
 def open_sandbox(settings: SandboxConfig, *, warm: int = WARM_SESSIONS) -> Sandbox:
-    """Return where programs are run with these limits, tried; SandboxRefused where this machine has none."""
+    """Start a sandbox with these limits; raises SandboxRefused if this machine cannot have one."""
     from envs.sandbox import Sandbox
 
     sandbox = Sandbox(settings.limits(), warm=warm, unsafe=settings.unsafe)
@@ -133,7 +130,7 @@ def open_sandbox(settings: SandboxConfig, *, warm: int = WARM_SESSIONS) -> Sandb
 
 
 def _open_endpoint(config: Config, name: str, thinking_tokens: int) -> Policy:
-    """Return the policy of an endpoint. The run's own settings of prompts do not count for it."""
+    """Return the policy of an endpoint. The run's own prompt settings do not apply to it."""
     endpoint = config.endpoints[name]
     if endpoint.policy is not None and ":" in endpoint.policy:
         from debate.policy import own_policy
@@ -142,13 +139,13 @@ def _open_endpoint(config: Config, name: str, thinking_tokens: int) -> Policy:
     changes = {"model": endpoint.as_model(), "debate": DebateConfig(thinking_tokens=thinking_tokens)}
     try:
         return open_policy(config.model_copy(update=changes), None)
-    except ValueError as error:  # it speaks of the table [model]
+    except ValueError as error:  # the message names keys of the table [model]
         shown = re.sub(r"^model\.name_or_path", f"endpoints.{name}.model", str(error))
         raise ValueError(re.sub(r"^model\.(server\.)?", f"endpoints.{name}.", shown)) from error
 
 
 def refuse_training(config: Config) -> None:
-    """ValueError where the policy is an engine that training cannot give new weights to."""
+    """Raise ValueError if the policy is an engine to which training cannot send new weights."""
     model = config.model
     if config.engine.kind != "local":
         refuse_unfit(config)
@@ -170,9 +167,9 @@ def refuse_training(config: Config) -> None:
 
 
 def refuse_no_gpu(config: Config) -> None:
-    """ValueError where the model cannot be on this machine, or vLLM cannot sample there, for want of a GPU.
+    """Raise ValueError if the model or vLLM needs a GPU and this machine has none.
 
-    To be called first: before problems or models are looked for in the hub.
+    Call this first, before problems or models are looked up on the hub.
     """
     from debate_rl.models import resolve_device
 
@@ -185,7 +182,7 @@ def refuse_no_gpu(config: Config) -> None:
 
 
 def lacks_gpu(config: Config) -> bool:
-    """Return whether vLLM is to sample here, and has neither a GPU nor a build for CPUs."""
+    """Return whether vLLM must sample here but has neither a GPU nor a build for CPUs."""
     import torch
 
     if config.model.policy != "vllm" or config.model.vllm.servers or torch.cuda.is_available():
@@ -197,11 +194,10 @@ def lacks_gpu(config: Config) -> bool:
 
 
 def make_policy(config: Config, *, learners: int = 1) -> tuple[Any, Any, Policy]:
-    """Return the model in this process, its tokenizer, and the policy that plays it.
+    """Return the model in this process, its tokenizer, and the policy that samples from it.
 
-    An engine has weights of its own, which are the model's from the first ``update`` on. With several
-    ``learners``, each with a GPU, the model beside an engine is the copy that is handed over and saved: it is
-    on the CPU.
+    The first ``update`` copies the model's weights to an engine. With several ``learners``, each of which has
+    a GPU, the model returned here is on the CPU: it is only sent to the engine and saved.
     """
     parts: list[Any] = []
 
@@ -238,9 +234,9 @@ def _make_engine(config: Config, learners: int) -> tuple[Any, Any, Policy]:
 
 
 def refuse_missing_parts(config: Config) -> None:
-    """Refuse, before a model is loaded, a run whose engine, device or packing of its base is not here.
+    """Check, before a model is loaded, that this machine has the engine, the device and the quantization.
 
-    ValueError, or ImportError for what is not installed.
+    Raises ValueError, or ImportError if a package is not installed.
     """
     from debate.policy import own_policy
     from debate_rl.models import resolve_device
@@ -255,7 +251,7 @@ def refuse_missing_parts(config: Config) -> None:
 
 
 def _refuse_other_gpu(config: Config) -> None:
-    """ValueError where ``model.device`` is not the first GPU, from which vLLM counts."""
+    """Raise ValueError if ``model.device`` is not the first GPU: vLLM takes the GPUs after the first."""
     from debate_rl.models import resolve_device
 
     name = config.model.device
@@ -267,7 +263,7 @@ def _refuse_other_gpu(config: Config) -> None:
 
 
 def end_engines(policy: Policy) -> None:
-    """End the processes of a policy's engines and of its sandbox, if it has any."""
+    """Stop the processes of a policy's engines and of its sandbox, if there are any."""
     if isinstance(policy, _loaded("debate_rl.inference.tools", "ToolPolicy")):
         programs: Any = getattr(policy, "programs", None)
         if isinstance(programs, _loaded("envs.sandbox", "Sandbox")):
@@ -278,13 +274,13 @@ def end_engines(policy: Policy) -> None:
 
 
 def sleep_engine(policy: Policy) -> None:
-    """Have an engine that sleeps give its memory back, until new weights are published."""
+    """Release the memory of an engine that can sleep, until new weights are published."""
     if (sleep := getattr(_within(policy), "sleep", None)) is not None:
         sleep()
 
 
 def states_of(policy: Policy) -> list[EngineState]:
-    """Return what each engine with a process of its own has done; nothing without any."""
+    """Return the state of each engine that has its own process."""
     pool = _pool_of(policy)
     return [] if pool is None else pool.states()
 
@@ -295,7 +291,7 @@ def _pool_of(policy: Policy) -> Any:
 
 
 def _within(policy: Policy) -> Policy:
-    """Return what generates the replies of a policy: itself, or the policy that it wraps."""
+    """Return the policy that generates the replies: ``policy`` itself, or the policy that it wraps."""
     if not hasattr(policy, "inner"):
         return policy
     from debate_rl.inference.wrapped import engine_of
@@ -304,14 +300,14 @@ def _within(policy: Policy) -> Policy:
 
 
 def _loaded(module: str, name: str) -> Any:
-    """Return a class for ``isinstance``; () where its module was never loaded, so that nothing is of it."""
+    """Return a class for ``isinstance``, or () if its module is not loaded: then no object has that class."""
     return getattr(sys.modules.get(module), name, ())
 
 
 def counting_policy(config: Config) -> Policy:
-    """Return a policy that counts the tokens of prompts as the model would, and has no weights to speak with.
+    """Return a policy that counts the tokens of prompts like the model, and has no weights to sample from.
 
-    ValueError where another process has the tokenizer.
+    Raises ValueError if another process holds the tokenizer.
     """
     from debate_rl.inference.local import LocalPolicy
     from debate_rl.models import sketch_model
@@ -327,24 +323,21 @@ def counting_policy(config: Config) -> Policy:
 
 
 def local_settings(config: Config) -> dict[str, Any]:
-    """Return how a local policy turns messages into prompts, and how many it answers at a time."""
-    return {
-        "chat": config.model.chat,
-        "batch_size": config.train.sample_batch_size,
-        **prompt_settings(config),
-    }
+    """Return the arguments of a local policy: ``prompt_settings`` and the size of a batch of replies."""
+    return {"batch_size": config.train.sample_batch_size, **prompt_settings(config)}
 
 
 def prompt_settings(config: Config) -> dict[str, Any]:
-    """Return how any engine turns messages into prompts."""
-    texts, thinking = config.debate.prompts, config.debate.thinking_tokens > 0
-    return {"thinking": thinking, "raw_prompt": partial(raw_prompt, texts=texts)}
+    """Return the arguments with which any engine turns messages into prompts."""
+    thinking = config.debate.thinking_tokens > 0
+    raw = partial(raw_prompt, texts=config.debate.prompts)
+    return {"chat": config.model.chat, "thinking": thinking, "raw_prompt": raw}
 
 
 def freeze_start(config: Config, run: Path, model: Any, policy: Policy) -> None:
-    """Have frozen seats answered by the weights that a run began with; the model has these afterwards.
+    """Load the weights with which a run began into ``model``, and freeze them for the frozen seats.
 
-    ValueError where the run has a warm start that is not in its folder.
+    Raises ValueError if the run had a warm start and its folder does not hold it.
     """
     from debate_rl.runs.checkpoint import WARM_START, latest_good, load_checkpoint
 
@@ -370,14 +363,15 @@ def _server(config: Config, weights: Path | None) -> Policy:
             "model.policy=openai: needs model.server.base_url, as in http://localhost:8000/v1, and the "
             "model's name at that server as model.name_or_path"
         )
-    how = prompt_settings(config) | server.model_dump(exclude={"base_url"})
-    return OpenAIPolicy(server.base_url, model.name_or_path, chat=model.chat is not False, **how)
+    how = prompt_settings(config) | {"chat": model.chat is not False}
+    return OpenAIPolicy(server.base_url, model.name_or_path, **how, **server.model_dump(exclude={"base_url"}))
 
 
 def _vllm_beside(config: Config, model: Any, tokenizer: Any, learners: int) -> Policy:
-    """Return vLLM on the base of the model in this process; one that is no folder is written to memory."""
+    """Return vLLM on the base of the model in this process; a base without files is written to memory."""
     import torch
 
+    from debate_rl.inference.vllm_engines import model_files, open_vllm
     from debate_rl.inference.vllm_weights import memory_folder, written_bytes
     from debate_rl.models import engine_dtype
     from debate_rl.runs.checkpoint import write_model
@@ -390,12 +384,13 @@ def _vllm_beside(config: Config, model: Any, tokenizer: Any, learners: int) -> P
             "leave it out, or give the model as a folder or a hub id"
         )
     dtype = engine_dtype(config.model)
-    settings = {"dtype": dtype, "max_lora_rank": config.model.lora_rank}
+    settings: dict[str, Any] = {"dtype": dtype, "max_lora_rank": config.model.lora_rank}
+    settings |= prompt_settings(config)
     transfer = weight_transfer(config, torch.cuda.device_count(), learners)
     written = 0 if transfer else written_bytes(model, getattr(torch, dtype))
     home = None
     if loads_by_name(name):
-        settings = _model_files(name) | settings
+        settings = model_files(name) | settings
     else:
         whole = config.model_copy(update={"model": config.model.model_copy(update={"lora_rank": 0})})
         home = memory_folder(written + sum(value.nbytes for value in model.parameters()))
@@ -404,13 +399,13 @@ def _vllm_beside(config: Config, model: Any, tokenizer: Any, learners: int) -> P
         write_model(base, load_run_model(whole)[0])
         tokenizer.save_pretrained(base)
         settings["model_path"], written = str(base), 0
-    return _vllm(config, settings, home=home, written=written, transfer=transfer, learners=learners)
+    return open_vllm(config, settings, home=home, written=written, transfer=transfer, learners=learners)
 
 
 def weight_transfer(config: Config, gpus: int, learners: int = 1) -> Transfer | None:
-    """Return how a model's whole weights are sent to engines in processes of their own; None as a file.
+    """Return how whole weights are sent to engines in other processes; None if they are sent as a file.
 
-    An adapter is a file always, and so is everything on a CPU, where several ``learners`` have their copy.
+    Adapters, weights on a CPU, and the weights of several ``learners`` are always sent as a file.
     """
     from debate_rl.inference.vllm_weights import Transfer
     from debate_rl.models import engine_dtype, resolve_device
@@ -418,109 +413,5 @@ def weight_transfer(config: Config, gpus: int, learners: int = 1) -> Transfer | 
     model = config.model
     if model.lora_rank or learners > 1 or resolve_device(model.device).type != "cuda":
         return None
-    backend = "nccl" if gpus > 1 else "ipc"  # engines are on the GPUs behind the learner's, if any
+    backend = "nccl" if gpus > 1 else "ipc"  # engines use the GPUs after the learner's, if there are more
     return Transfer(backend, engine_dtype(model), model.vllm.tensor_parallel_size)
-
-
-def _vllm(
-    config: Config,
-    settings: dict[str, Any],
-    *,
-    home: TemporaryDirectory[str] | None = None,
-    written: int = 0,
-    transfer: Transfer | None = None,
-    learners: int = 1,
-) -> Policy:
-    """Return vLLM in this process, engines of their own, or running servers, each asked by a process.
-
-    ``home``: the folder in memory of a tiny base. ``written``: bytes of each update's files.
-    """
-    vllm = config.model.vllm
-    settings = {**settings, "chat": config.model.chat, **prompt_settings(config)}
-    own: dict[str, Any] = {"max_model_len": config.debate.context_tokens, **vllm.engine_settings()}
-    if config.vllm_within and learners == 1 and not vllm.servers:
-        os.environ[IN_THIS_PROCESS] = "0"  # whatever is exported: what learns here cannot be pickled
-        from debate_rl.inference.vllm import VLLMPolicy
-
-        return VLLMPolicy(**settings, **own, sleeps=vllm.sleep is True)
-    import torch
-
-    from debate_rl.inference.engine_pool import EnginePool
-    from debate_rl.inference.vllm_weights import memory_folder, write_weights
-
-    run = Path(config.run.dir)
-    shared = {
-        "write": partial(write_weights, dtype=settings["dtype"]),
-        "log": (run if run.is_dir() else Path(mkdtemp(prefix="debate-rl-"))) / "engines.log",
-    }
-    if vllm.servers:
-        settings.pop("max_lora_rank", None)
-        settings |= config.model.server.model_dump(exclude={"base_url"})
-        folder = _servers_folder(vllm.adapter_folder)
-        if folder is not None and "adapter" in settings:
-            settings["adapter"] = copytree(settings["adapter"], Path(folder.name) / "first")
-        home = memory_folder(0 if folder else 2 * written)
-        each = [{**settings, "base_url": url} for url in vllm.servers]
-        return EnginePool(each, [{} for _ in each], home=home, folder=folder, kept=1, **shared)
-    count = max(vllm.engines, 1)
-    settings |= own | {"adapters_at_once": config.train.async_level + 1}
-    if transfer is not None:
-        settings["weight_transfer_config"] = {"backend": transfer.backend}
-    gpus = engine_environments(count, vllm.tensor_parallel_size, torch.cuda.device_count(), learners)
-    home = home or memory_folder(written)
-    return EnginePool([settings] * count, gpus, home=home, transfer=transfer, **shared)
-
-
-def _servers_folder(name: str | None) -> TemporaryDirectory[str] | None:
-    """Return a new folder below ``model.vllm.adapter_folder`` that all may read; None where that is None."""
-    if name is None:
-        return None
-    home = Path(name).expanduser().resolve()
-    if not (home.is_dir() and os.access(home, os.W_OK)):
-        raise ValueError(f"model.vllm.adapter_folder={name}: is no folder that can be written; make it first")
-    folder = TemporaryDirectory(prefix="debate-rl-", dir=home, ignore_cleanup_errors=True)
-    Path(folder.name).chmod(0o755)
-    return folder
-
-
-def shares_gpu(config: Config, gpus: int) -> bool:
-    """Return whether vLLM samples on the learner's own GPU, on a machine with so many."""
-    return config.vllm_within or (gpus < 2 and not config.model.vllm.servers)
-
-
-def engine_environments(engines: int, each: int, gpus: int, learners: int = 1) -> list[dict[str, str]]:
-    """Return what tells each of these engines its GPUs: the ones behind the learners', or the only one.
-
-    >>> engine_environments(2, 1, 3)[1]["CUDA_VISIBLE_DEVICES"]
-    '2'
-    >>> engine_environments(2, 1, 8, learners=6)[1]["CUDA_VISIBLE_DEVICES"]
-    '7'
-    >>> engine_environments(1, 1, 0), engine_environments(1, 1, 1)
-    ([{'VLLM_ENABLE_V1_MULTIPROCESSING': '0'}], [{'VLLM_ENABLE_V1_MULTIPROCESSING': '0'}])
-    """
-    if gpus > 1 and engines * each > gpus - learners:
-        raise ValueError(
-            f"model.vllm.engines = {engines}, with {each} each, and {learners} that learn need "
-            f"{engines * each + learners} GPUs; this machine has {gpus}"
-        )
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
-    names = visible.split(",") if visible else [str(gpu) for gpu in range(gpus)]
-    return [
-        {IN_THIS_PROCESS: "0"}
-        | ({"CUDA_VISIBLE_DEVICES": ",".join(names[learners + index * each :][:each])} if gpus > 1 else {})
-        for index in range(engines)
-    ]
-
-
-def _model_files(name: str) -> dict[str, Any]:
-    """Return the model and, where the name is the folder of an adapter, its base and the adapter's rank."""
-    folder = Path(name).expanduser()
-    file = folder / "adapter_config.json"
-    if not file.is_file():
-        return {"model_path": str(folder) if folder.is_dir() else name}
-    try:
-        facts = read_json(file)
-        base, rank = str(facts["base_model_name_or_path"]), int(facts["r"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{file}: does not have base_model_name_or_path and r") from error
-    return {"model_path": base, "adapter": folder, "max_lora_rank": rank}

@@ -384,8 +384,8 @@ def open_service(config: Config, **speech: Any) -> tuple[TinkerService, Any, Tin
     tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=False)
     ids = tokenizer("1 2 3 4 5 6 7 8", add_special_tokens=False)["input_ids"]
     service = TinkerService(client, config, ids)
-    how: dict[str, Any] = {"chat": config.model.chat, "context_tokens": config.debate.context_tokens}
-    return service, tokenizer, TinkerPolicy(service, name, **how, **speech)
+    policy = TinkerPolicy(service, name, context_tokens=config.debate.context_tokens, **speech)
+    return service, tokenizer, policy
 
 
 def _address(base_url: str | None) -> dict[str, str]:

@@ -127,4 +127,4 @@ def speech_of(config: Config) -> tuple[Speech | None, str]:
     except (ValueError, OSError, ImportError) as error:
         return None, str(error)
     ends = ids_of_ends(tokenizer, model.generation_config)
-    return Speech(tokenizer, ends=ends, chat=config.model.chat, **prompt_settings(config)), ""
+    return Speech(tokenizer, ends=ends, **prompt_settings(config)), ""

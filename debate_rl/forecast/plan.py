@@ -16,7 +16,7 @@ import torch
 
 from debate.prompting.prompt import check_fits
 from debate_rl.config import Config
-from debate_rl.engines import local_settings, shares_gpu
+from debate_rl.engines import local_settings
 from debate_rl.forecast.memory import (
     EngineMemory,
     Load,
@@ -32,6 +32,7 @@ from debate_rl.forecast.memory import (
 )
 from debate_rl.formatting import counted
 from debate_rl.inference.local import LocalPolicy
+from debate_rl.inference.vllm_engines import shares_gpu
 from debate_rl.models import resolve_device, sketch_model
 from debate_rl.quantization import quantized_bytes
 from debate_rl.sampling.problems import Problems

@@ -78,7 +78,7 @@ class ReplyEncoder:
         self._debate, self._seed = config.debate, config.seed
         self._texts = prompts_of(config.debate)
         ends = ids_of_ends(model.config, model.generation_config, tokenizer)
-        self._speech = Speech(tokenizer, ends=ends, chat=config.model.chat, **prompt_settings(config))
+        self._speech = Speech(tokenizer, ends=ends, **prompt_settings(config))
 
     @classmethod
     def of(cls, config: Config) -> ReplyEncoder:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from debate_rl.engines import _model_files
 from debate_rl.inference.vllm import _lora_settings
+from debate_rl.inference.vllm_engines import model_files
 
 HERE = Path(__file__)
 CHOSEN = r"vLLM [\d.]+\S*: model runner V1, synchronous scheduling, a cache of [\d,]{6,} tokens\n"
@@ -187,13 +187,13 @@ def test_an_evaluation_of_100_problems_reads_more_prompts_than_fit_one_step(
 
 
 def test_the_folder_of_an_adapter_tells_its_base(tmp_path):
-    assert _model_files("some/hub-id") == {"model_path": "some/hub-id"}
-    assert _model_files(str(tmp_path)) == {"model_path": str(tmp_path)}
+    assert model_files("some/hub-id") == {"model_path": "some/hub-id"}
+    assert model_files(str(tmp_path)) == {"model_path": str(tmp_path)}
     (tmp_path / "adapter_config.json").write_text('{"base_model_name_or_path": "base", "r": 4}')
-    assert _model_files(str(tmp_path)) == {"model_path": "base", "adapter": tmp_path, "max_lora_rank": 4}
+    assert model_files(str(tmp_path)) == {"model_path": "base", "adapter": tmp_path, "max_lora_rank": 4}
     (tmp_path / "adapter_config.json").write_text("[]")
     with pytest.raises(ValueError, match="does not have base_model_name_or_path and r"):
-        _model_files(str(tmp_path))
+        model_files(str(tmp_path))
 
 
 def test_ranks_that_vllm_knows():

@@ -9,7 +9,8 @@ import torch
 
 from debate_rl import engines, models
 from debate_rl.config import Config
-from debate_rl.engines import make_policy, refuse_training, shares_gpu, weight_transfer
+from debate_rl.engines import make_policy, refuse_training, weight_transfer
+from debate_rl.inference.vllm_engines import shares_gpu
 from debate_rl.inference.vllm_weights import Transfer
 
 URL = "http://localhost:8000/v1"
