@@ -1,4 +1,4 @@
-"""Addresses of servers, as a configuration or a command names them."""
+"""URLs of servers in a configuration or a command."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from urllib.parse import urlsplit
 
 
 def checked_url(url: str, key: str = "base_url") -> str:
-    """Return the URL without a slash at its end; ValueError if it is not one, or holds a secret.
+    """Return the URL without a final slash.
 
-    ``key``: what the error calls it.
+    ValueError, with ``key``, if it is not a URL or contains a secret.
 
     >>> checked_url("http://localhost:8000/v1/")
     'http://localhost:8000/v1'

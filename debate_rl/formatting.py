@@ -1,7 +1,7 @@
-"""Numbers and foreign texts as people read them: every table, page, report and message writes them by these.
+"""Format numbers and foreign texts for every table, page, report and message.
 
-A foreign text is what a model, a file or a user wrote. It may hold characters that a terminal obeys, that
-change the order of others, or that nobody sees. All of them are ``is_unseen``, one set for every output.
+A foreign text was written by a model, a file or a user. It may contain terminal control sequences, characters
+that reorder others, and invisible ones. ``is_unseen`` covers all of them, for every output.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from math import isfinite
 from rich.cells import cell_len, set_cell_size
 
 GRADE_SIGNS = {"right": "✓", "wrong": "✗", "missing": "∅", "ungraded": "?", "undecidable": "?"}
-"""The sign of each grade of an answer or a vote, on every screen."""
+"""The sign of each grade of an answer or a vote on every screen."""
 _BLANK_LETTERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0")
-"""Letters and marks that are printable by the book and show nothing."""
+"""Letters and marks that Unicode calls printable but that show nothing."""
 _MAYBE = re.compile(r"[^\n\t\x20-\x7e]+")
 _CODES = 3
-"""How many of a long run of unseen characters are named."""
+"""How many characters of a long unseen run are named."""
 
 
 def fixed(value: float | None, form: str = ".3f", *, none: str = "–") -> str:
-    """Return a number in a form of ``format``, as tables have it; what rounds to zero has no minus.
+    """Format a number with ``format``, without a minus if it rounds to zero.
 
     >>> fixed(0.25), fixed(None), fixed(-1e-9, "+.2f")
     ('0.250', '–', '+0.00')
@@ -36,7 +36,7 @@ def fixed(value: float | None, form: str = ".3f", *, none: str = "–") -> str:
 
 
 def number(value: float | None, *, signed: bool = False, none: str = "–") -> str:
-    """Return a number with three digits after the point, none from 1000 on; zero has no sign.
+    """Format a number with three decimals, or none from 1000 on. Zero has no sign.
 
     >>> number(0.71234), number(0.05, signed=True), number(1234.5), number(-0.0001, signed=True), number(None)
     ('0.712', '+0.050', '1,234', '0.000', '–')
@@ -50,7 +50,7 @@ def number(value: float | None, *, signed: bool = False, none: str = "–") -> s
 
 
 def short(value: float | None, digits: int = 3, *, none: str = "-") -> str:
-    """Return a number in few characters: whole ones without a point, tiny ones as powers.
+    """Format a number in few characters: integers without a point, tiny numbers in scientific notation.
 
     >>> short(0.12345), short(0.5), short(1234567.0), short(2e-5), short(None), short(0.0), short(3.0)
     ('0.123', '0.500', '1,234,567', '2e-05', '-', '0', '3')
@@ -65,7 +65,7 @@ def short(value: float | None, digits: int = 3, *, none: str = "-") -> str:
 
 
 def figure(value: float | None) -> str:
-    """Return a number to four digits, "none" if there is none.
+    """Format a number with four digits, None as "none".
 
     >>> figure(0.123456), figure(3.0), figure(None)
     ('0.1235', '3', 'none')
@@ -74,7 +74,7 @@ def figure(value: float | None) -> str:
 
 
 def json_number(value: object) -> object:
-    """Return None for a float that is NaN or infinite, and every other value as it is.
+    """Return None for a float that is NaN or infinite, and any other value unchanged.
 
     >>> json_number(float("nan")), json_number(0.5), json_number("inf")
     (None, 0.5, 'inf')
@@ -83,7 +83,7 @@ def json_number(value: object) -> object:
 
 
 def share(value: float | None) -> str:
-    """Return a share of 1 in hundredths.
+    """Format a fraction in hundredths.
 
     >>> share(0.667), share(1), share(None)
     ('.67', '1.00', '–')
@@ -92,7 +92,7 @@ def share(value: float | None) -> str:
 
 
 def signed_share(value: float) -> str:
-    """Return a difference of shares of 1 in hundredths, with its sign.
+    """Format a difference of fractions in hundredths, with its sign.
 
     >>> signed_share(0.314), signed_share(-0.05), signed_share(-0.001), signed_share(1.0)
     ('+.31', '-.05', '+.00', '+1.00')
@@ -102,7 +102,7 @@ def signed_share(value: float) -> str:
 
 
 def percent(value: float, digits: int = 1) -> str:
-    """Return a share of 1 in percent.
+    """Format a fraction in percent.
 
     >>> percent(0.7123), percent(0.7123, 0)
     ('71.2%', '71%')
@@ -113,7 +113,7 @@ def percent(value: float, digits: int = 1) -> str:
 def interval(
     low: float | None, high: float | None, write: Callable[[float], str] = number, *, none: str = ""
 ) -> str:
-    """Return the bounds of an interval, ``none`` where one of them is not known or not finite.
+    """Format the bounds of an interval, "none" if a bound is unknown or infinite.
 
     >>> interval(0.25, 0.75), interval(-1.0, 11.0, "{:+.1f}".format), interval(0.0, float("inf"), none="none")
     ('0.250 to 0.750', '-1.0 to +11.0', 'none')
@@ -124,7 +124,7 @@ def interval(
 
 
 def counted(count: int, thing: str) -> str:
-    """Return a number of things.
+    """Format a count with its noun.
 
     >>> counted(1, "vote"), counted(1234, "row")
     ('1 vote', '1,234 rows')
@@ -133,7 +133,7 @@ def counted(count: int, thing: str) -> str:
 
 
 def round_number(round_: int, rounds: int | None) -> str:
-    """Return a round as a column of rounds has it; the one behind all ``rounds`` is the final ballot.
+    """Format a round for a column. The round after all ``rounds`` is the final ballot.
 
     >>> round_number(1, 2), round_number(2, 2), round_number(2, None)
     ('1', 'final ballot', '2')
@@ -142,7 +142,7 @@ def round_number(round_: int, rounds: int | None) -> str:
 
 
 def round_name(round_: int, rounds: int | None) -> str:
-    """Return what a round is called.
+    """Return the name of a round.
 
     >>> round_name(1, 2), round_name(2, 2)
     ('round 1', 'final ballot')
@@ -152,7 +152,7 @@ def round_name(round_: int, rounds: int | None) -> str:
 
 
 def title(name: str) -> str:
-    """Return the name of a figure as people read it; docs/metrics.md has the names.
+    """Return the readable name of a figure; docs/metrics.md has the names.
 
     >>> title("eval/debate/accuracy/round_0"), title("reward/peer/std"), title("winner_minus_direct")
     ('debate accuracy, round 0', 'peer reward std', 'winner minus direct')
@@ -166,10 +166,10 @@ def title(name: str) -> str:
 
 
 def is_unseen(character: str) -> bool:
-    r"""Return whether a character shows nothing, or changes how others are shown; blanks do not.
+    r"""Return whether a character is invisible or changes how others appear; blanks are visible.
 
-    Variation selectors can carry a hidden text, one byte each, and a terminal hides them: all are unseen but
-    U+FE0E and U+FE0F, with which an emoji is written and which are seen by what they do to it.
+    Variation selectors can hide a text, one byte each, so all are unseen except U+FE0E and U+FE0F, which
+    emoji use.
 
     >>> [is_unseen(c) for c in ("a", "\n", "\u3000", "\x1b", "\u202e", "\u200b", "\ud800", "\ufe01")]
     [False, False, False, True, True, True, True, True]
@@ -183,7 +183,7 @@ def is_unseen(character: str) -> bool:
 
 
 class _Signs(dict[int, str]):
-    """The replacement of each character in one line, made when the character first occurs."""
+    """The replacement of each character in one line, computed at its first occurrence."""
 
     def __init__(self, blanks: str, unseen: Callable[[str], str]) -> None:
         super().__init__(dict.fromkeys(map(ord, blanks), " "))
@@ -203,7 +203,7 @@ _WRITTEN = _Signs("\t", lambda character: f"<U+{ord(character):04X}>")
 
 
 def printable(text: str) -> str:
-    r"""Return a foreign name or message as one line; what is unseen becomes one sign.
+    r"""Return a foreign name or message as one line, with a sign for each unseen character.
 
     >>> printable("a\nb\x1b[2J\u202e")
     'a b�[2J�'
@@ -212,7 +212,7 @@ def printable(text: str) -> str:
 
 
 def safe(text: str) -> str:
-    r"""Return a foreign text as one printable line; marks of invisible characters are no LaTeX.
+    r"""Return a foreign text as one printable line. The signs of unseen characters are not LaTeX.
 
     >>> safe("a\x1b[2J\u202eb\r\n\tc")
     'a<U+001B>[2J<U+202E>b<U+000D><U+000A> c'
@@ -221,7 +221,9 @@ def safe(text: str) -> str:
 
 
 def safe_lines(text: str) -> list[str]:
-    r"""Return the lines of a foreign text, each ``safe``; only a line feed ends one, a tab is four blanks.
+    r"""Return the lines of a foreign text, each ``safe``.
+
+    Only a line feed ends a line; a tab becomes four blanks.
 
     >>> safe_lines("a\n\tb\r\n\x9b1m")
     ['a', '    b<U+000D>', '<U+009B>1m']
@@ -230,7 +232,7 @@ def safe_lines(text: str) -> list[str]:
 
 
 def one_line(text: str, most: int = 400) -> str:
-    r"""Return the beginning of a foreign text, ``safe`` to print; line feeds become blanks.
+    r"""Return the beginning of a foreign text as one ``safe`` line, with blanks for line feeds.
 
     >>> one_line("a\n b\x1b"), one_line("abcdef", 4)
     ('a b<U+001B>', 'abc…')
@@ -239,7 +241,7 @@ def one_line(text: str, most: int = 400) -> str:
 
 
 def safe_json(line: str) -> str:
-    r"""Return a line of JSON that may be printed: what is unseen is escaped, and read back the same.
+    r"""Return a line of JSON with unseen characters escaped. It parses to the same value.
 
     >>> safe_json('{"text": "é\x9b1m\u202e"}')
     '{"text": "é\\u009b1m\\u202e"}'
@@ -255,7 +257,7 @@ def _escaped(character: str) -> str:
 
 
 def shorten(text: str, most: int) -> str:
-    r"""Return the beginning of a text in one line, cut with an ellipsis.
+    r"""Return the beginning of a text in one line, with an ellipsis if cut.
 
     >>> shorten("a  b\nc", 9), shorten("abcdef", 4)
     ('a b c', 'abc…')
@@ -265,7 +267,7 @@ def shorten(text: str, most: int) -> str:
 
 
 def padded(text: str, width: int, *, left: bool = True, dots: str = "…") -> str:
-    """Return a text in exactly this many cells of a terminal: cut with dots, or filled with blanks.
+    """Return a text in exactly this many terminal cells: cut with dots, or padded with blanks.
 
     >>> padded("abcdef", 4), padded("ab", 4, left=False), padded("日本語", 5, dots="..")
     ('abc…', '  ab', '日 ..')
@@ -278,7 +280,7 @@ def padded(text: str, width: int, *, left: bool = True, dots: str = "…") -> st
 
 
 def with_codes(text: str, form: str) -> str:
-    r"""Return a text whose runs of unseen characters are named, each in a form; its lines stay.
+    r"""Return a text with each run of unseen characters replaced by its codes. Line breaks stay.
 
     >>> with_codes("a\x1b[2Jb\u202e", "⟨{}⟩"), with_codes("\x00" * 9, "{}")
     ('a⟨U+001B⟩[2Jb⟨U+202E⟩', 'U+0000 U+0000 U+0000 … 9 characters')
@@ -297,7 +299,7 @@ def _codes(run: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a time to two digits, in seconds, minutes or hours.
+    """Format a time with two digits, in seconds, minutes or hours.
 
     >>> duration(2.34), duration(210.0), duration(600.0), duration(360_000.0), duration(2e-5)
     ('2.3 s', '3.5 min', '10 min', '100 h', '0.01 s')

@@ -1,4 +1,4 @@
-"""A model in one GGUF file, the format of llama.cpp: its blocks are unpacked to whole weights."""
+"""Load a model from one GGUF file, the format of llama.cpp, by unpacking its blocks to full weights."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Any, TypeGuard
 from debate.settings import install_hint
 
 HEAD = 2**26
-"""Bytes of a file in which its settings are looked for; a vocabulary may come before them."""
+"""Number of first bytes that are searched for settings. A vocabulary may come before them."""
 
 
 def gguf_file(name: str | None) -> Path | None:
-    """Return the GGUF file that a model's name means: that file, or the only one of a folder without a model.
+    """Return the GGUF file of a model's name: the file itself, or the only one in a folder without a model.
 
-    ValueError for a file that is not there, and for a folder with several.
+    ValueError for a missing file, and for a folder with several.
     """
     path = Path(name or "").expanduser()
     if path.suffix.lower() == ".gguf" and not path.is_dir():
@@ -36,12 +36,12 @@ def gguf_file(name: str | None) -> Path | None:
 
 
 def loads_by_name(name: str | None) -> TypeGuard[str]:
-    """Return whether peft and vLLM load a model by this name: of a folder or a hub, and no GGUF file."""
+    """Return whether peft and vLLM can load a model by this name: a folder or hub id, not a GGUF file."""
     return name is not None and gguf_file(name) is None
 
 
 def refuse_no_reader(file: Path) -> None:
-    """ImportError if the package that reads GGUF is missing."""
+    """Raise ImportError if the package that reads GGUF is missing."""
     if find_spec("gguf") is None:
         raise ImportError(
             f"model.name_or_path: {file} takes the package 'gguf', which is not installed: "
@@ -52,16 +52,17 @@ def refuse_no_reader(file: Path) -> None:
 def read_gguf(file: Path) -> tuple[Any, Any]:
     """Return the settings of the model and the tokenizer of a file, without its tensors.
 
-    That takes seconds, and a start asks for them several times: those of the newest file are kept.
+    This takes seconds and happens several times per start, so the newest file's settings are cached.
     """
     refuse_more_layers_than_tensors(file)
     return deepcopy(_read(file, file.stat().st_mtime_ns))
 
 
 def refuse_more_layers_than_tensors(file: Path) -> None:
-    """ValueError if a header names more layers than tensors: settings of 2^31 layers take all memory.
+    """Raise ValueError if a header names more layers than tensors.
 
-    Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md.
+    Settings with 2^31 layers would take all memory. Format:
+    https://github.com/ggml-org/ggml/blob/master/docs/gguf.md.
     """
     with file.open("rb") as opened:
         head = opened.read(HEAD)
@@ -84,9 +85,9 @@ def _read(file: Path, changed: int) -> tuple[Any, Any]:
 
 
 def unpacked() -> dict[str, Any]:
-    """Return what tells transformers to unpack every block: packed ones are neither trained nor saved.
+    """Return the settings with which transformers unpacks every block.
 
-    Before 5.17 it knows no other way.
+    Packed blocks cannot be trained or saved. Before 5.17, transformers always unpacks them.
     """
     import transformers
 
@@ -95,7 +96,7 @@ def unpacked() -> dict[str, Any]:
 
 
 def unreadable(file: Path, error: Exception) -> str:
-    """Return what is wrong with a file that transformers does not read, and what to do, as one line."""
+    """Return one line on why transformers cannot read a file, and what to do."""
     reason = " ".join(str(error).split()) or type(error).__name__
     if isinstance(error, NotImplementedError) or "support" in reason:
         return (

@@ -1,4 +1,4 @@
-"""The published settings of the models of shipped recipes, for a plan where the hub cannot be reached."""
+"""Published settings of the models in shipped recipes, for plans without access to the hub."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedTokenizerFast
 
 CHARACTERS = 4
-"""Characters of a token, where the tokenizer is not known."""
+"""Characters per token for an unknown tokenizer."""
 
 
 class Shape(NamedTuple):
-    """Settings of a model: ``head`` is the size of a head, 0 if it is the width over the heads."""
+    """Settings of a model. ``head``: the size of a head, or 0 for the width divided by the head count."""
 
     kind: str
     width: int
@@ -39,12 +39,12 @@ SHAPES = {
     "HuggingFaceTB/SmolLM2-1.7B": Shape("llama", 2048, 8192, 24, 32, 32, 0, True, 49_152, 8192),
 }
 CONTEXTS = {"-Base": 32_768, "-Instruct-2507": 262_144}
-"""Contexts of a Qwen3 whose name ends so."""
+"""Context lengths of Qwen3 models by the end of their names."""
 _VARIANT = re.compile(r"-(Base|Instruct(-2507)?)$")
 
 
 def known_settings(name: str) -> PretrainedConfig | None:
-    """Return the settings of a model of the hub that are known here; None of another.
+    """Return the settings of a model if they are known here, or None.
 
     >>> known_settings("Qwen/Qwen3-8B-Base").max_position_embeddings, known_settings("somebody/model")
     (32768, None)
@@ -71,7 +71,7 @@ def known_settings(name: str) -> PretrainedConfig | None:
 
 
 def assumed_tokenizer() -> PreTrainedTokenizerFast:
-    """Return a tokenizer that makes a token of every ``CHARACTERS`` characters, to count prompts by.
+    """Return a tokenizer with one token for every ``CHARACTERS`` characters, to count prompts.
 
     >>> len(assumed_tokenizer()("What is two and three?")["input_ids"])  # 22 characters
     6

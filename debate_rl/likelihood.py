@@ -1,8 +1,8 @@
-"""The frozen reader of a run: log-probabilities of gold answers behind reasoning, without the question.
+"""The frozen reader of a run: log-probabilities of gold answers after reasoning, without the question.
 
-It is the reference that updates may be held near: below an adapter the base model, of full weights a copy. It
-never learns, so that a reward can rise by what the reasoning says alone, and not by a code between a policy
-and a reader that learn together.
+The reader is the reference model of the KL: the base below an adapter, or a copy of full weights. It never
+learns, so the reward can only rise through the content of the reasoning, not through a code between policy
+and reader.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from transcripts.errors import FieldError
 
 
 def open_reader(config: Config, learner: object, tokenizer: Any, path: Path) -> Reader | None:
-    """Return the reader of a run; None where nothing rewards a likelihood, ValueError with several ranks."""
+    """Return the reader of a run, or None if nothing rewards a likelihood. ValueError with several ranks."""
     if not config.rewards.reads_likelihood:
         return None
     if not isinstance(learner, Learner):
@@ -56,7 +56,7 @@ def open_reader(config: Config, learner: object, tokenizer: Any, path: Path) -> 
 
 @dataclass
 class Reader:
-    """Reads the solutions of a run's steps; ``path`` is the run's folder, where baselines are kept."""
+    """Reads the solutions of a run's steps. ``path``: the run's folder, which keeps the baselines."""
 
     config: Config
     learner: Learner
@@ -68,7 +68,7 @@ class Reader:
         self.baselines = Baselines(self.path)
 
     def read(self, debates: Sequence[Debate], step: int) -> list[Likelihoods]:
-        """Return what the gold answer gets behind each solution of these debates, and of each baseline."""
+        """Return the likelihood of the gold answer after each solution of the debates, and each baseline."""
         mode = self.config.grader.mode_at(step)
         baselines = self._baselines(debates, step, mode)
         turns = [(at, turn) for at, debate in enumerate(debates) for turn in debate.turns if not turn.ballot]
@@ -92,7 +92,7 @@ class Reader:
         return solution if whole else reasoning_of(solution, problem, mode)
 
     def _baselines(self, debates: Sequence[Debate], step: int, mode: Mode) -> dict[str, float | None]:
-        """Return the baseline of each problem by its id; those that are new are read, and kept."""
+        """Return the baseline of each problem by id. New ones are computed and stored."""
         kind = self.config.likelihood.baseline
         problems = {debate.problem.id: debate.problem for debate in debates}
         if kind == "none":
@@ -111,7 +111,7 @@ class Reader:
         return {id: self.baselines.known[id] for id in problems}
 
     def _written(self, problems: Sequence[Problem], step: int) -> list[str]:
-        """Return a solution of each problem by the reference, one agent alone."""
+        """Return a solution of each problem by the reference as a single agent."""
         seed = derive_seed(self.config.seed, "likelihood", step)
         alone = self.config.at_step(step).debate.one_round(alone=True)
         protocol = alone.model_copy(update={"tools": "none"})  # outputs are not read as reasoning
@@ -126,15 +126,15 @@ class Reader:
 
     @cached_property
     def _writer(self) -> LocalPolicy:
-        """What speaks with the reference's weights, while the model has them."""
+        """The policy that samples from the reference while the model has its weights."""
         model: Any = self._reference.module or self.learner.model
         settings = local_settings(self.config)
         return LocalPolicy(model, self.tokenizer, compute=self.learner.compute, **settings)
 
     def logprobs(self, texts: Sequence[tuple[Problem, str]]) -> list[float | None]:
-        """Return the mean log-probability of a token of each gold answer behind a text, in nats.
+        """Return the mean log-probability per token of each gold answer after a text, in nats.
 
-        None for one that does not fit the model's context, or has no gold answer.
+        None without a gold answer, or if it does not fit the context.
         """
         rows = [self.rows.row(problem, text) for problem, text in texts]
         known = [row for row in rows if row is not None]
@@ -143,7 +143,7 @@ class Reader:
 
     @cached_property
     def rows(self) -> AnswerRows:
-        """What makes prompts of reasoning."""
+        """Makes prompts of reasoning."""
         return AnswerRows(self.learner.model, self.tokenizer, self.config.likelihood)
 
 
@@ -164,7 +164,7 @@ class AnswerRows:
     config: LikelihoodConfig
 
     def row(self, problem: Problem, text: str) -> Row | None:
-        """Return the prompt with the gold answer as the tokens to score; None where that cannot be read."""
+        """Return a prompt with the gold answer as the tokens to score, or None if it does not fit."""
         gold = gold_of(problem)
         if gold is None:
             return None
@@ -179,12 +179,12 @@ class AnswerRows:
         return Row(tokens, mask, zeros, zeros, kinds, group_id="", policy_version=0, turn=TurnId(0, 0))
 
     def encode(self, text: str) -> tuple[int, ...]:
-        """Return the ids of a raw text, in which control tokens are plain text."""
+        """Return the ids of a raw text, with control tokens encoded as plain text."""
         return self._encoder.encode((Message("user", text),))
 
     @cached_property
     def context(self) -> int:
-        """The tokens that the model reads at most."""
+        """The maximum number of tokens that the model reads."""
         return getattr(self.model.config.get_text_config(), "max_position_embeddings", None) or 1 << 30
 
     @cached_property
@@ -193,7 +193,7 @@ class AnswerRows:
 
 
 def as_it_is(messages: Sequence[Message]) -> str:
-    """Return the raw prompt of one message: its content."""
+    """Return the content of a single message as the raw prompt."""
     return messages[0].content
 
 
@@ -203,7 +203,7 @@ def mean_logprobs(
 ) -> list[float]:
     """Return the mean log-probability of the actions of each row under a model, in nats.
 
-    ``max_tokens``: read at a time, padding included; ``compute``: the type of products.
+    ``max_tokens``: maximum tokens per pass, with padding. ``compute``: the data type of products.
     """
     device = next(model.parameters()).device
     order = sorted(range(len(rows)), key=lambda index: -len(rows[index].input_ids))
@@ -217,7 +217,7 @@ def mean_logprobs(
 
 
 class Baseline(Value, frozen=True):
-    """A problem's baseline. ``step``: that first drew it. ``logprob``: None where it did not fit."""
+    """The baseline of a problem. ``step``: the step that first drew it. ``logprob``: None if too long."""
 
     step: int
     problem: str
@@ -228,8 +228,8 @@ class Baseline(Value, frozen=True):
 class Baselines:
     """RUN/likelihood.jsonl: the reference's solution of each problem, and how likely it makes the answer.
 
-    A line a problem, written in the step that first drew it. A run that resumes sets aside the lines of the
-    steps that it does again, and writes the same.
+    Each problem has one line, written in the step that first drew it. A resumed run sets aside the lines of
+    the steps that it repeats, and writes the same lines again.
     """
 
     def __init__(self, run: Path) -> None:
@@ -237,7 +237,7 @@ class Baselines:
 
     @cached_property
     def known(self) -> dict[str, float | None]:
-        """The log-probabilities by problem; ValueError names a line that is none."""
+        """The log-probabilities by problem. ValueError names an invalid line."""
         found: dict[str, float | None] = {}
         for number, line in enumerate(plain_lines(self._path) if self._path.exists() else (), start=1):
             if line.endswith(b"\n"):
@@ -250,7 +250,7 @@ class Baselines:
         return found
 
     def add(self, baselines: Iterable[Baseline]) -> None:
-        """Keep further ones."""
+        """Store further baselines."""
         known = self.known
         with LineFile(self._path) as file:
             for one in baselines:

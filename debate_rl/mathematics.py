@@ -1,13 +1,11 @@
-r"""Mathematics in texts: where it stands, and as MathML, made here and of known elements alone.
+r"""Find mathematics in texts and convert it to MathML that contains only listed elements.
 
-A formula stands between ``$`` and ``$``, ``$$`` and ``$$``, ``\(`` and ``\)``, ``\[`` and ``\]``, in an
-environment such as ``align*``, or is a ``\boxed{}``. Dollars are money too. So a single one opens a formula
-as in pandoc, with no blank after it, and it is closed by one with no blank before it and no digit after it;
-it does not open after a letter or a digit; and what begins as an amount does is no formula where it ends in
-an operator or holds a word, as in "$5 each so 3*5=$".
-
-What cannot be read stays as it is written. Nothing of a formula becomes markup by itself: elements and
-attributes come from lists, the values of attributes have one form, and texts are escaped.
+Formulas are delimited by ``$``, ``$$``, ``\(`` and ``\)``, ``\[`` and ``\]``, or an environment such as
+``align*``; a ``\boxed{}`` is one too. Dollars can also be money. As in pandoc, an opening ``$`` has no blank
+after it, and a closing one has no blank before it and no digit after it. Here it also does not open after a
+letter or digit. A text that begins like an amount is not a formula if it ends with an operator or contains a
+word, as in "$5 each so 3*5=$". Unreadable formulas stay as written. No part of a formula becomes markup
+unchecked: elements and attributes come from lists, attribute values have a fixed form, and texts are escaped.
 """
 
 from __future__ import annotations
@@ -27,10 +25,10 @@ if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
 LONGEST = 1000
-"""Characters of a formula; time grows with their number, at worst with its square."""
+"""Maximum characters of a formula. Time grows with the length, at worst quadratically."""
 LONGEST_DRAWING = 10_000
 DEEPEST = 40
-"""Elements within elements."""
+"""Maximum nesting depth of elements."""
 _OPENER = re.compile(r"\\begin\{(\w{1,20}\*?)\}|\\boxed(?=\{)|\\.|\$\$?|\[asy\]", re.DOTALL)
 _DOLLAR = re.compile(rf"\$(?!\s)((?:[^$\\]|\\.){{1,{LONGEST}}})(?<!\s)\$(?![\d$])", re.DOTALL)
 _AMOUNT = re.compile(r"[-+(]*[\d.<]")
@@ -46,12 +44,12 @@ _DEFINES = re.compile(r"\\(?:def|let|edef|gdef|xdef|newcommand|renewcommand|prov
 _BRACE = re.compile(r"\\.|([{}])", re.DOTALL)
 _UNSHOWN = re.compile(r"\\begin\{array\}\s*\{[^}]*\}|\\(?:begin|end)\s*\{\w+\*?\}|\\[A-Za-z]+")
 _APART = re.compile(r"(?<![_^\d])\d+\s+\d|[A-Za-z]{2,}\s+[A-Za-z]{2,}")
-"""What LaTeX would draw together: two numbers, or two words."""
+"""Pairs that LaTeX would draw together: two numbers, or two words."""
 _COMMENT = re.compile(r"(?<!\\)%")
 
 
 def _braces(levels: int) -> str:
-    """Return a pattern for braces that hold this many levels of braces."""
+    """Return a pattern for braces with this many levels of nested braces."""
     inner = "|" + _braces(levels - 1) if levels else ""
     return rf"\{{(?:[^{{}}\\]|\\.{inner})*+\}}"
 
@@ -60,7 +58,10 @@ _BRACES = re.compile(_braces(5), re.DOTALL)
 
 
 class Formula(NamedTuple):
-    """Characters ``start`` to ``end`` of a text, and the LaTeX in them; ``block``: it stands on its own."""
+    """Characters ``start`` to ``end`` of a text, and their LaTeX.
+
+    ``block``: whether it is displayed on its own line.
+    """
 
     start: int
     end: int
@@ -69,7 +70,7 @@ class Formula(NamedTuple):
 
 
 def formulas(text: str) -> Iterator[Formula]:
-    r"""Yield the formulas of a text, in order; none is within another.
+    r"""Yield the formulas of a text in order. None contains another.
 
     >>> [found.tex for found in formulas(r"If $x<5$, \(y\) costs $5 and $7: \[z\] \boxed{a_{1}} $$1$$")]
     ['x<5', 'y', 'z', '\\boxed{a_{1}}', '1']
@@ -87,7 +88,7 @@ def formulas(text: str) -> Iterator[Formula]:
 
 
 def _formula(text: str, opener: re.Match[str]) -> Formula | None:
-    """Return the formula that begins here, if one does."""
+    """Return the formula that begins here, or None."""
     start, after = opener.span()
     match opener[0]:
         case "$":
@@ -115,7 +116,7 @@ def _between_dollars(text: str, start: int) -> Formula | None:
 
 
 def _is_money(inside: str) -> bool:
-    """Return whether the text between two dollars is rather an amount and the words after it.
+    """Return whether the text between two dollars is an amount with words after it.
 
     >>> [_is_money(inside) for inside in ("5 each so 3*5=", "5", "1 - x = 2", "2 to Ann, who gave 3", "x=")]
     [True, False, False, True, False]
@@ -143,10 +144,10 @@ def _environment(text: str, start: int, name: str) -> Formula | None:
 
 
 def with_mathematics(text: str, write: Callable[[str], str], most: int | None = None) -> str:
-    """Return a text as markup, its formulas as MathML and all else by ``write``, which must escape it.
+    """Return a text as markup with formulas as MathML. ``write`` must escape all other text.
 
-    ``most``: characters of MathML, None for any number; what comes after them stays as written. The title of
-    a formula is what was written.
+    ``most``: maximum characters of MathML (None: no limit); later formulas stay as written. A formula's title
+    is its source.
 
     >>> with_mathematics("so <b> $x$", escape)
     'so &lt;b&gt; <math title="$x$" display="inline"><mrow><mi>x</mi></mrow></math>'
@@ -167,9 +168,9 @@ def with_mathematics(text: str, write: Callable[[str], str], most: int | None = 
 
 @lru_cache(maxsize=1024)
 def mathml(tex: str, *, block: bool = False) -> str | None:
-    """Return LaTeX as one MathML element; None for what cannot be read, or not in full, and is too long.
+    """Return LaTeX as one MathML element, or None if it is too long or cannot be read completely.
 
-    None as well without the package latex2mathml.
+    Also None without the package latex2mathml.
 
     >>> mathml("x<5")
     '<math display="inline"><mrow><mi>x</mi><mo>&lt;</mo><mn>5</mn></mrow></math>'
@@ -195,13 +196,13 @@ def mathml(tex: str, *, block: bool = False) -> str | None:
 
 
 def _differs(tex: str, shown: str) -> bool:
-    """Return whether a letter or digit of LaTeX is not shown, or a digit is shown that it does not have."""
+    """Return whether a letter or digit of the LaTeX is not shown, or a shown digit is not in the LaTeX."""
     written, drawn = _signs(_UNSHOWN.sub(" ", tex)), _signs(shown)
     return bool(written - drawn) or any(sign.isdigit() for sign in drawn - written)
 
 
 def _signs(text: str) -> Counter[str]:
-    """Return how often each letter and digit occurs in a text, in whatever style it is written."""
+    """Return how often each letter and digit occurs in a text, in any style."""
     plain = unicodedata.normalize("NFKC", text)
     return Counter(sign for sign in plain if sign.isascii() and sign.isalnum())
 
@@ -228,15 +229,15 @@ _SIZES = frozenset((
 _WORDS_FORM = re.compile(r"[a-z -]{1,80}")
 _SIZE = r"(?:-0|\d)(?:\.\d{1,4})?(?:em|ex|pt|px|mu)?"
 _SIZES_FORM = re.compile(f"{_SIZE}(?: {_SIZE}){{0,40}}")
-"""Less than ten units; nothing reaches far back over what stands before it."""
+"""Sizes below ten units, so that nothing overlaps the text before it."""
 _WITHOUT = ("", "negativethinmathspace", "negativemediummathspace", "negativethickmathspace")
-"""Values that browsers do not know, and that nothing is lost by."""
+"""Values that browsers do not know and that can be dropped."""
 _INVISIBLE = str.maketrans("", "", "\u2061\u2062\u2063\u2064")
-"""Operators that are spoken and not seen."""
+"""Operators that are invisible."""
 
 
 def _markup(element: Element, depth: int) -> str:
-    """Return an element as markup; ValueError for what is not in the lists, and for what was not read."""
+    """Return an element as markup. ValueError for anything that is not in the lists, or a parsing error."""
     name, attributes = element.tag, dict(element.attrib)
     if name == "menclose" and attributes == {"notation": "box"}:
         name, attributes = "mrow", {}
@@ -256,7 +257,7 @@ def _inside(element: Element, depth: int) -> str:
 
 
 def _checked(key: str, value: str) -> str:
-    """Return the value of an attribute; ValueError if it has not the form of its kind."""
+    """Return the value of an attribute. ValueError if it does not have the form of its kind."""
     forms = _WORDS_FORM if key in _WORDS else _SIZES_FORM if key in _SIZES else None
     if forms is None or not forms.fullmatch(value):
         raise ValueError(f"attribute {key}={value!r}")

@@ -1,4 +1,4 @@
-"""Models and tokenizers from a configuration: a checkpoint by name, or a small one built on the spot."""
+"""Load models and tokenizers: a checkpoint by name, or a tiny model with random weights."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def load_model(
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """Return the model, on its device, and its tokenizer. ``vocabulary``: the pieces of a tiny model.
 
-    ``seed`` decides the initial weights (of the adapter too) and leaves torch's own stream untouched.
+    ``seed`` decides the initial weights, also of an adapter, without changing torch's global generator.
     """
     import torch
 
@@ -55,8 +55,8 @@ def sketch_model(
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """Return the model as ``load_model`` does, but on torch's "meta" device, and its tokenizer.
 
-    Its tensors have no data: its settings and the tokenizer are all that is loaded; ``assumed``: not even
-    these, the settings are those of ``known_models``, and its tokenizer counts characters.
+    Only settings and tokenizer are loaded, and no weights. With ``assumed``, the settings come from
+    ``known_models`` and the tokenizer counts characters.
     """
     import torch
     from transformers import AutoModelForCausalLM
@@ -85,19 +85,19 @@ def _tiny_model(
 
 
 class ChatWarning(UserWarning):
-    """Prompts that may be chats of a model that has never seen one."""
+    """Chat prompts for a model that may never have seen a chat."""
 
 
 FEW = 256
-"""A tokenizer of fewer tokens is looked at: it may know none but those that mean something to a chat."""
+"""Tokenizers with fewer tokens are checked for tokens other than those of chats."""
 _BASE = re.compile(r"(?<![a-z])base(?![a-z])", re.IGNORECASE)
 
 
 def chat_flag(config: ModelConfig, tokenizer: PreTrainedTokenizerBase) -> bool:
-    """Return whether prompts are chats. ValueError when a chat is asked of a tokenizer without a template.
+    """Return whether prompts are chats. ValueError if the tokenizer has no template for a requested chat.
 
-    Tokenizers of base models may bring the template of their chat models: a name that says base, with
-    ``model.chat`` unset, is warned of.
+    A base model's tokenizer may have the template of its chat model, so with ``model.chat`` unset, a name
+    that contains "base" causes a warning.
     """
     if config.chat and not tokenizer.chat_template:
         raise ValueError(
@@ -115,14 +115,14 @@ def chat_flag(config: ModelConfig, tokenizer: PreTrainedTokenizerBase) -> bool:
 
 
 NVIDIA_DRIVER = Path("/proc/driver/nvidia/version")
-"""Where Linux describes NVIDIA's driver, if it is loaded."""
+"""Linux describes NVIDIA's driver here if it is loaded."""
 
 
 def resolve_device(name: str) -> torch.device:
-    """Return the device of this name; "auto" is the first GPU, or the CPU.
+    """Return the device of this name; "auto" is the first GPU, or else the CPU.
 
-    ValueError for "auto" where NVIDIA's driver is loaded and torch, which was built for it, sees no GPU,
-    unless GPUs are hidden: the CPU is not meant then.
+    ValueError for "auto" if NVIDIA's driver is loaded but a CUDA build of torch sees no GPU and none is
+    hidden: the CPU is not intended then.
     """
     import torch
 
@@ -150,9 +150,10 @@ def resolve_device(name: str) -> torch.device:
 
 
 def resolve_dtype(config: ModelConfig, *, on_gpu: bool | None = None) -> torch.dtype:
-    """Return the type of the weights; "auto" is bfloat16 on a GPU under an adapter, and float32 otherwise.
+    """Return the data type of the weights; "auto" is bfloat16 on a GPU under an adapter, else float32.
 
-    ``on_gpu`` None: as ``model.device`` says. A Mac's GPU is none here: not all of them have bfloat16.
+    ``on_gpu`` None: as ``model.device`` says. A Mac's GPU does not count, because not all of them have
+    bfloat16.
     """
     import torch
 
@@ -164,16 +165,16 @@ def resolve_dtype(config: ModelConfig, *, on_gpu: bool | None = None) -> torch.d
 
 
 def on_cpu(config: Config) -> Config:
-    """Return the configuration with its model on the CPU, in the type that it has where it would be."""
+    """Return the configuration with its model on the CPU, in the data type of its configured device."""
     dtype = str(resolve_dtype(config.model)).removeprefix("torch.")
     model = config.model.model_copy(update={"device": "cpu", "dtype": dtype})
     return config.model_copy(update={"model": model})
 
 
 def engine_dtype(config: ModelConfig) -> str:
-    """Return the type that an engine computes in beside a model that learns: bfloat16 on a GPU.
+    """Return the data type of an engine next to the learner: bfloat16 on a GPU.
 
-    Float32 is what the learner keeps whole weights in, and not what it multiplies them in.
+    The learner keeps float32 weights but multiplies in bfloat16.
     """
     on_gpu = resolve_device(config.device).type == "cuda"
     return config.dtype if config.dtype in ("bfloat16", "float16") else "bfloat16" if on_gpu else "float32"
@@ -203,7 +204,7 @@ def build_tiny(config: TinyConfig, tokenizer: PreTrainedTokenizerBase) -> PreTra
 
 
 def add_lora(model: PreTrainedModel, config: ModelConfig) -> PreTrainedModel:
-    """Return the model with a fresh LoRA adapter; only the adapter is trained."""
+    """Return the model with a new LoRA adapter. Only the adapter is trained."""
     from peft import LoraConfig, get_peft_model
 
     lora = LoraConfig(
@@ -218,7 +219,7 @@ def add_lora(model: PreTrainedModel, config: ModelConfig) -> PreTrainedModel:
 def _load_checkpoint(
     config: ModelConfig, dtype: torch.dtype, *, data: bool = True, **quantized: Any
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """Return model and tokenizer of a folder, a GGUF file or a hub id; without ``data``, of its settings."""
+    """Return the model and tokenizer of a folder, a GGUF file or a hub id. Without ``data``, no weights."""
     from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
     name = str(config.name_or_path)
@@ -268,7 +269,7 @@ def _load_checkpoint(
 
 
 def _source_of(config: ModelConfig) -> str:
-    """Return the folder or the hub id that transformers loads; ValueError where a folder holds no model."""
+    """Return the folder or hub id that transformers loads. ValueError if a folder holds no model."""
     name = str(config.name_or_path)
     path, file = Path(name).expanduser(), gguf_file(name)
     if file is not None:
@@ -288,7 +289,7 @@ def _source_of(config: ModelConfig) -> str:
 
 
 def refuse_damaged_weights(config: ModelConfig) -> None:
-    """ValueError where the weights of a model's own folder are missing or cut off, without reading them."""
+    """Raise ValueError if a model folder's weights are missing or truncated, without reading them."""
     from safetensors import SafetensorError, safe_open
 
     folder = Path(config.name_or_path or "").expanduser()
@@ -311,7 +312,7 @@ def refuse_damaged_weights(config: ModelConfig) -> None:
 
 @contextmanager
 def bars_hidden(*, hide: bool = True) -> Iterator[None]:
-    """Hide the bars that transformers draws on stderr: in a pipe, and where one of ours is."""
+    """Hide transformers' progress bars on stderr: in a pipe, and next to one of ours."""
     from transformers.utils import logging
 
     shown = logging.is_progress_bar_enabled()
@@ -325,7 +326,7 @@ def bars_hidden(*, hide: bool = True) -> Iterator[None]:
 
 
 def is_known_only(config: ModelConfig) -> bool:
-    """Return whether nothing of a model is here nor can be, and its settings are known all the same."""
+    """Return whether a model cannot be loaded here but its settings are known."""
     name = config.name_or_path
     lacks = name is not None and not has_model(name) and not is_reachable()
     return lacks and known_settings(str(name)) is not None

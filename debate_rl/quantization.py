@@ -1,8 +1,8 @@
-"""A frozen base of 8 or 4 bits under an adapter: bitsandbytes on a CUDA GPU, and the bytes that it holds.
+"""A frozen base of 8 or 4 bits under an adapter, by bitsandbytes on a CUDA GPU, and its memory.
 
-LLM.int8 [arXiv 2208.07339] keeps a byte a weight and a float32 scale for each output. NF4 with double
-quantization [QLoRA, arXiv 2305.14314] keeps half a byte, for each 64 weights a scale of a byte, and for each
-256 of those a float32. Embeddings, the output layer and norms stay as they are.
+LLM.int8 [arXiv 2208.07339] keeps a byte per weight and a float32 scale per output. NF4 with double
+quantization [QLoRA, arXiv 2305.14314] keeps half a byte per weight, a one-byte scale per 64 weights, and a
+float32 per 256 scales. Embeddings, the output layer and norms are not quantized.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     import torch
 
 BLOCK = 64
-"""Weights that share a scale in 4 bits."""
+"""Number of weights that share a scale in 4 bits."""
 SCALES = 256
-"""Scales of 4-bit blocks that share one of their own."""
+"""Number of 4-bit scales that share a scale of their own."""
 
 
 def refuse_unquantizable(config: ModelConfig, device: str) -> None:
-    """ValueError where nothing quantizes on such a device; ModuleNotFoundError without the library."""
+    """Raise ValueError if nothing quantizes on this device; ModuleNotFoundError without the library."""
     if config.quantization == "none":
         return
     if device != "cuda":
@@ -36,7 +36,7 @@ def refuse_unquantizable(config: ModelConfig, device: str) -> None:
 
 
 def loading_settings(config: ModelConfig, dtype: torch.dtype, device: torch.device) -> dict[str, Any]:
-    """Return what transformers is told to load a quantized base onto its device; else nothing."""
+    """Return transformers' settings for a quantized base on its device, or none without quantization."""
     if config.quantization == "none":
         return {}
     from transformers import BitsAndBytesConfig
@@ -50,10 +50,10 @@ def loading_settings(config: ModelConfig, dtype: torch.dtype, device: torch.devi
 
 @dataclass(frozen=True, slots=True)
 class QuantizedBytes:
-    """Bytes of a model: ``packed`` weights and their ``scales``, and the ``rest`` that is not quantized.
+    """Bytes of a model: ``packed`` weights, their ``scales``, and the ``rest`` that is not quantized.
 
-    ``largest``: of the largest packed layer in the type that it computes in, which it is unpacked to for a
-    moment. ``before``: of all that is packed, unpacked.
+    ``largest``: the largest packed layer while it is unpacked for a product. ``before``: all packed layers,
+    unpacked.
     """
 
     packed: int
@@ -64,14 +64,14 @@ class QuantizedBytes:
 
     @property
     def total(self) -> int:
-        """Bytes that stay."""
+        """Bytes that are always in memory."""
         return self.packed + self.scales + self.rest
 
 
 def quantized_bytes(model: Any, quantization: str) -> QuantizedBytes:
-    """Return what a model will hold; ``model`` may be without data, its base not yet quantized.
+    """Return the bytes of a quantized model. ``model`` may be on the meta device, not yet quantized.
 
-    Quantized are the linear layers of the base but for the output layer, as transformers does it.
+    Like transformers, this quantizes all linear layers of the base except the output layer.
     """
     import torch
 

@@ -1,6 +1,7 @@
-"""Collapse detectors: functions of a run's figures by step, with what each looks at and proposes.
+"""Collapse detectors, which read a run's figures by step.
 
-detectors.toml is the table of them. They know neither training nor reports.
+The table in detectors.toml lists what each one reads and what it proposes. Detectors do not depend on
+training or reports.
 """
 
 from __future__ import annotations
@@ -19,12 +20,13 @@ from debate_rl.metrics.intervals import wilson
 __all__ = ["DETECTORS", "Alarm", "Curves", "Detector", "Reading", "alarms", "readings"]
 
 RUNS, FIRST_SEED, STEPS, ANY = (TABLE["measured"][name] for name in ("runs", "first_seed", "steps", "any"))
-"""The simulated healthy runs that rates are measured on, and in how many of them some detector fired."""
+"""The simulated healthy runs for the false-alarm rates, and the number of them in which any detector fired.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Detector:
-    """A row of detectors.toml; ``detect`` looks at no later step than the one it names."""
+    """A row of detectors.toml. ``detect`` names a step and looks at no later step."""
 
     name: str
     detect: Callable[[Curves], Alarm | None]
@@ -40,13 +42,13 @@ class Detector:
 
     @property
     def false_alarms(self) -> str:
-        """The fraction of healthy runs in which this detector fires, and its 95% interval (Wilson)."""
+        """The fraction of simulated healthy runs with an alarm of this detector, with Wilson's interval."""
         share = self.fired / RUNS
         return "{} [{}, {}]".format(*map(percent, (share, *wilson(share, RUNS))))
 
 
 DETECTORS: dict[str, Detector] = {}
-"""By name, in the order of the report."""
+"""Detectors by name, in the order of the report."""
 for _name, _row in TABLE["detector"].items():
     _reads = GRADERS[1:] if _row["reads"] == ["accuracy [mode]"] else tuple(_row["reads"])
     _detect = getattr(rules, "format_collapse" if _name == "format" else _name)
@@ -55,9 +57,9 @@ for _name, _row in TABLE["detector"].items():
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What one detector reports on a run: an alarm, quiet, or too few values.
+    """The result of one detector on a run: an alarm, no alarm, or too few values.
 
-    ``values``: the number of values of the best known of its figures.
+    ``values``: the number of values of the figure that has the most.
     """
 
     detector: Detector
@@ -79,7 +81,7 @@ class Reading:
 
 
 def readings(curves: Curves) -> list[Reading]:
-    """Return what every detector says, in order."""
+    """Return the reading of every detector, in the order of the table."""
     with np.errstate(all="ignore"):  # figures of a foreign file may be of any size
         return [
             Reading(one, one.detect(curves), max(len(curves.of(name)[1]) for name in one.reads))
@@ -88,5 +90,5 @@ def readings(curves: Curves) -> list[Reading]:
 
 
 def alarms(readings: Sequence[Reading]) -> list[Reading]:
-    """Return those with an alarm, earliest first."""
+    """Return the readings with an alarm, earliest first."""
     return sorted((one for one in readings if one.alarm), key=lambda one: one.alarm.step if one.alarm else 0)

@@ -1,4 +1,4 @@
-"""Figures of a run by step, read from metrics.jsonl, and the shapes of them that detectors look for."""
+"""Figures of a run by step, from metrics.jsonl, and functions that detectors apply to them."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from envs.types import MODES
 Steps = NDArray[np.int64]
 Where = NDArray[np.bool_]
 SOLVED = 0.9
-"""The share of right answers above which solutions may well be alike."""
+"""The fraction of right answers above which solutions may be alike without a collapse."""
 BASE = 10
-"""Values at the beginning of a run that later ones are compared with."""
+"""Number of first values that later values are compared with."""
 STREAMS = ("truth", "peer", "judge", "format")
 GRADERS = ("accuracy", *(f"accuracy [{mode}]" for mode in MODES))
-"""Shares of right solutions: by the grader that rewards, and by each of the others."""
+"""Fractions of right solutions: by the grader that rewards, and by each additional grader."""
 FORMS = ("missing", *(f"missing [{mode}]" for mode in MODES))
-"""Shares of solutions in which the same graders find no answer."""
+"""Fractions of solutions in which the same graders find no answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Curves:
-    """Columns (n,) over rising ``steps`` (n,); nan if there is no value.
+    """Columns (n,) over ascending ``steps`` (n,), nan where a value is missing.
 
-    ``broken`` names the steps at which a figure was there and no finite number. ``group`` is K N, the
-    answers to a problem in round 0 of a step, if it is known.
+    ``broken``: the steps at which a figure was present but not finite. ``group``: K N, the number of answers
+    to a problem in round 0 of a step, if known.
 
     >>> curves = Curves(np.array([0, 1, 2]), {"loss": np.array([1.0, np.nan, 3.0])})
     >>> curves.of("loss")
@@ -51,22 +51,22 @@ class Curves:
     group: int | None = None
 
     def of(self, name: str) -> tuple[Steps, Numbers]:
-        """Return the steps that have a value of this figure, and the values."""
+        """Return the steps with a value of this figure, and the values."""
         column = self.dense(name)
         known = np.isfinite(column)
         return self.steps[known], column[known]
 
     def dense(self, name: str) -> Numbers:
-        """Return a column (n,), nan if there is no value."""
+        """Return the column of a figure (n,), nan where a value is missing."""
         return self.values[name] if name in self.values else np.full(len(self.steps), np.nan)
 
     def bounds(self, name: str) -> tuple[Numbers, Numbers]:
-        """Return the interval of each value of a held-out figure, nan if it has none."""
+        """Return the interval of each value of a held-out figure, nan where it is missing."""
         known = np.isfinite(self.dense(name))
         return self.dense(f"{name}/low")[known], self.dense(f"{name}/high")[known]
 
     def beginning(self, name: str) -> float | None:
-        """Return the mean of the first 5 values of a figure; None if it has none."""
+        """Return the mean of the first 5 values of a figure, or None without values."""
         return _reduced(np.mean, self.of(name)[1][:5])
 
     def late(self, name: str) -> float | None:
@@ -83,7 +83,10 @@ class Curves:
 
     @property
     def solved(self) -> bool:
-        """Whether over .9 of the late answers are right: solutions may be alike then."""
+        """Whether more than 90% of the late answers are right.
+
+        Solutions may then be alike without a collapse.
+        """
         return (self.late("accuracy") or 0.0) > SOLVED
 
 
@@ -92,7 +95,7 @@ def _reduced(reduce: Callable[[Numbers], Any], values: Numbers) -> float | None:
 
 
 def joined(parts: Sequence[Curves], group: int | None = None) -> Curves:
-    """Return the curves of all parts on the union of their steps; of a name in two parts the first counts."""
+    """Return the curves of all parts on the union of their steps. For equal names, the first part counts."""
     steps = np.unique(np.concatenate([part.steps for part in parts])).astype(np.int64)
     values: dict[str, Numbers] = {}
     broken: dict[str, tuple[int, ...]] = {}
@@ -105,10 +108,10 @@ def joined(parts: Sequence[Curves], group: int | None = None) -> Curves:
 
 
 def read_metrics(path: Path) -> tuple[Curves, list[str]]:
-    """Return the figures of a metrics.jsonl by step, and a line for each kind of thing that was wrong.
+    """Return the figures of a metrics.jsonl by step, and a line for each kind of problem found.
 
-    The file may be torn, doubled or foreign: nothing in it raises. Of a step that is there twice the later
-    line counts. Null, NaN and infinite numbers are broken values.
+    The file may be incomplete, duplicated or foreign: no content raises an error. If a step occurs twice, the
+    later line counts. Null, NaN and infinite numbers are broken values.
     """
     steps, wrong = array("q"), list[str]()
     columns: dict[str, tuple[array[int], array[float]]] = defaultdict(lambda: (array("q"), array("d")))
@@ -148,7 +151,7 @@ def read_metrics(path: Path) -> tuple[Curves, list[str]]:
 
 
 def finite(value: float | None) -> float | None:
-    """Return a number that was read; None if it is not a number, infinite or too large."""
+    """Return the number, or None if it is not a number, infinite or too large."""
     try:
         number = float(value) if value is not None else None
     except OverflowError:
@@ -157,7 +160,7 @@ def finite(value: float | None) -> float | None:
 
 
 def parsed(text: bytes) -> Any:
-    """Return the value of a JSON text, which may have NaN and Infinity; None if it is not JSON."""
+    """Return the value of a JSON text, in which NaN and Infinity are allowed. None if it is not JSON."""
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
@@ -170,7 +173,7 @@ def parsed(text: bytes) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """The first step after which a detector fires, the value that it fired on, its threshold, and why."""
+    """The first step after which a detector fires, with the value, the threshold and the reason."""
 
     step: int
     value: float
@@ -179,23 +182,23 @@ class Alarm:
 
 
 def first(steps: Steps, fires: Where, values: Numbers, threshold: float, why: str) -> Alarm | None:
-    """Return the alarm of the first index (n,) where ``fires`` holds."""
+    """Return the alarm of the first index (n,) at which ``fires`` is true."""
     at = np.flatnonzero(fires)
     return Alarm(int(steps[at[0]]), float(values[at[0]]), threshold, why) if len(at) else None
 
 
 def earliest(*alarms: Alarm | None) -> Alarm | None:
-    """Return the alarm of the lowest step; of equal ones the first."""
+    """Return the alarm with the lowest step. For equal steps, the first one."""
     return min((alarm for alarm in alarms if alarm), key=lambda alarm: alarm.step, default=None)
 
 
 def ends_from(known: int, count: int, width: int = 1) -> Where:
-    """Return (count,): does each trailing window of ``width`` end at index ``known`` or later?"""
+    """Return (count,): whether each trailing window of ``width`` ends at index ``known`` or later."""
     return np.arange(count) + width - 1 >= known
 
 
 def sustained(condition: Where, times: int, among: int) -> Where:
-    """Return (n,): does the condition hold here, and at ``times`` of the last ``among`` values?"""
+    """Return (n,): whether the condition holds here, and for ``times`` of the last ``among`` values."""
     counts = np.cumsum(condition)
     before = np.concatenate([np.zeros(min(among, len(counts)), int), counts[: max(0, len(counts) - among)]])
     return condition & (counts - before >= times)
@@ -206,30 +209,30 @@ def _windows(values: Numbers, width: int) -> NDArray[np.float64]:
 
 
 def trailing_median(values: Numbers, width: int) -> Numbers:
-    """Return the medians of each ``width`` values in a row, (n - width + 1,)."""
+    """Return the medians of each ``width`` consecutive values, (n - width + 1,)."""
     return np.median(_windows(values, width), axis=1)
 
 
 def trailing_mean(values: Numbers, width: int) -> Numbers:
-    """Return the means of each ``width`` values in a row, (n - width + 1,)."""
+    """Return the means of each ``width`` consecutive values, (n - width + 1,)."""
     return _windows(values, width).mean(axis=1)
 
 
 def gained(values: Numbers, width: int = BASE) -> Numbers:
-    """Return the trailing means minus the first of them, (n - width + 1,)."""
+    """Return the trailing means minus the first trailing mean, (n - width + 1,)."""
     means = trailing_mean(values, width)
     return means - means[0]
 
 
 def running_median(values: Numbers, width: int = 50, share: int = 1 << 14) -> Numbers:
-    """Return (n,): the median of the up to ``width`` values before each value, 0 for the first."""
+    """Return (n,): the median of up to ``width`` values before each value; 0 for the first value."""
     windows = sliding_window_view(np.concatenate([np.full(width, np.nan), values[:-1]]), width)
     parts = [np.nanmedian(windows[begin : begin + share], axis=1) for begin in range(1, len(values), share)]
     return np.concatenate([np.zeros(1), *parts])
 
 
 def trailing_share(wins: Numbers, votes: Numbers, least: float) -> Numbers:
-    """Return (n,): wins / votes over the shortest run of steps up to here with ``least`` votes; nan before.
+    """Return (n,): wins / votes over the fewest latest steps that have ``least`` votes. nan without so many.
 
     >>> trailing_share(np.array([1.0, 0.0, 4.0]), np.array([2.0, 2.0, 4.0]), least=4)
     array([ nan, 0.25, 1.  ])

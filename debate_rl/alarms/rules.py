@@ -1,4 +1,4 @@
-"""When each detector fires. Their rules in words, what they read and propose: detectors.toml."""
+"""The rules of the detectors. detectors.toml describes each rule, its figures and its advice."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ from debate_rl.metrics.intervals import Numbers
 
 LONG = 2 * BASE  # of figures that jump with the problems of a step
 MISMATCH = 0.01
-"""The most KL of sampler and trainer, in nats a token, that rounding explains."""
+"""The largest KL between sampler and trainer, in nats per token, that rounding explains."""
 STALL_S, STALL = 600.0, 5.0
 PHASES = ("rollout", "reward", "learn", "record")
 SPLIT = {
     **{"tokens/generated": "tokens", "tokens/completion_max": "longest reply"},
     **{f"seconds/{phase}": phase for phase in (*PHASES, "grade")},
 }
-"""The parts of a slow step, with their names in the alarm; longer replies are no slower machine."""
+"""The parts of a slow step, with their names in the alarm. Longer replies do not mean a slower machine."""
 WATCHED = ("loss", "grad_norm", "ratio_mean", "kl_mean", "entropy_mean")
 APART, STANDS = 0.15, 0.02
-"""By how much one grader's figure leaves another's, and how far the other stands still."""
+"""How far one grader's figure must move away from another's, and how little the other may move."""
 
 
 def _medians(curves: Curves, name: str, width: int = 5) -> tuple[Steps, Numbers]:
@@ -51,7 +51,7 @@ def _medians(curves: Curves, name: str, width: int = 5) -> tuple[Steps, Numbers]
 
 
 def _together(curves: Curves, *names: str, width: int = 1) -> tuple[Steps, list[Numbers]]:
-    """Return the steps that have all of these figures, and their trailing means there."""
+    """Return the steps at which all of these figures have a value, and their trailing means."""
     columns = [curves.dense(name) for name in names]
     known = np.isfinite(columns).all(axis=0)
     return curves.steps[known][width - 1 :], [trailing_mean(column[known], width) for column in columns]
@@ -254,7 +254,7 @@ def one_sided(curves: Curves) -> Alarm | None:
 
 
 def _risen(curves: Curves, name: str, rise: float, least: float, why: str) -> Alarm | None:
-    """Return the alarm of a mean of ``BASE`` steps at ``least`` or more, ``rise`` above the first one."""
+    """Return the alarm of a mean of ``BASE`` steps that is at least ``least``, and has risen by ``rise``."""
     steps, values = curves.of(name)
     if len(values) < LONG:
         return None

@@ -1,4 +1,4 @@
-"""A run's settings by dotted key: what a source warns of, and advice without what is set already."""
+"""A run's settings by dotted key: risky values, and advice without the parts that are already set."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ Settings = Mapping[str, Any]
 NOTHING_LEFT = "what is proposed for this is set already"
 _WANTED = re.compile(r'(\w+\.\w+) (?:=|of) ("[^"]*"|[\d.e-]+)( or more)?')
 TABLE = tomllib.loads((files("debate_rl.alarms") / "detectors.toml").read_text(encoding="utf-8"))
-"""Detectors, and settings that a source warns of, as data."""
+"""The detectors and the risky settings, as data."""
 
 
 def flat(tables: Mapping[str, Any]) -> dict[str, Any]:
-    """Return nested tables as one, keys joined by dots, in order.
+    """Return nested tables as one table with dotted keys, in order.
 
     >>> flat({"learner": {"lr": 1e-5}, "seed": 0})
     {'learner.lr': 1e-05, 'seed': 0}
@@ -34,7 +34,7 @@ def flat(tables: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def setting(settings: Settings, key: str, kind: type = object) -> Any:
-    """Return a setting of this kind (float takes whole numbers too); None if there is none."""
+    """Return a setting of this type (float also accepts integers), or None."""
     value = settings.get(key)
     if type(value) is int and abs(value) > 1 << 53:  # no count of ours, and too large for a float
         return None
@@ -44,13 +44,13 @@ def setting(settings: Settings, key: str, kind: type = object) -> Any:
 
 
 def group_size(settings: Settings) -> int | None:
-    """Return how many debates each problem has, at least; None if it is not known."""
+    """Return the minimum number of debates per problem, or None if unknown."""
     chunk: int | None = setting(settings, "train.adaptive.chunk", int)
     return chunk or setting(settings, "train.group_size", int)
 
 
 def open_advice(settings: Settings, text: str) -> str:
-    """Return the parts of a proposal, between commas and semicolons, without those that are set.
+    """Return the parts of a proposal that are not set yet. Commas and semicolons separate parts.
 
     >>> open_advice({"learner.max_grad_norm": 1.0}, "learner.max_grad_norm = 1.0, a lower learner.lr")
     'a lower learner.lr'
@@ -73,7 +73,7 @@ def _is_set(settings: Settings, part: str) -> bool:
 
 
 def risky(settings: Settings) -> Iterator[tuple[str, str, str]]:
-    """Yield (setting, rule, source) of each setting that a source warns of."""
+    """Yield (setting, rule, source) of each setting that a publication warns of."""
 
     def of(key: str, kind: type = float) -> Any:
         return setting(settings, key, kind)

@@ -1,4 +1,4 @@
-"""Figures by step from the stored debates: all of them from the index, and some of them read."""
+"""Figures by step from stored debates: from the index of all debates, and from a sample that is read."""
 
 from __future__ import annotations
 
@@ -26,19 +26,20 @@ INDEXED = {
     **{"votes/valid": "votes", "votes/ties": "ties"},
     **{f"reward/{stream}/mean": f"reward_{stream}" for stream in STREAMS},
 }
-"""Figures with the facts of the index of which they are the means, or of votes the sums."""
+"""Figures, with the facts of the index whose means (for votes: sums) they are."""
 SUMS = ("votes/", "sample/first/", "sample/agent_")
 DAMAGE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
-"""The errors of a damaged or foreign record."""
+"""Errors of a damaged or foreign record."""
 Look = Callable[[int, str, Record], None]  # takes the step and the id of a debate, and the debate
 NOTHING = frozenset(("", "n/a", "na", "none", "nothing", "null", "-", "...", "…", "tbd"))
 
 
 @dataclass(slots=True)
 class Stored:
-    """Figures of the stored debates: how many there are, and were read; ``skipped`` could not be.
+    """Figures of the stored debates.
 
-    ``steps``: the lowest and the highest with debates. ``notes``: what is missing or damaged.
+    ``debates`` counts all of them, ``read`` those that were read, ``skipped`` the unreadable ones. ``steps``:
+    the lowest and the highest step with debates. ``notes``: what is missing or damaged.
     """
 
     curves: Curves = field(default_factory=Curves)
@@ -50,7 +51,7 @@ class Stored:
 
 
 def read_stored(path: Path, look: Look | None = None) -> Stored:
-    """Return the figures of a run's stored debates; ``look`` gets the debates that are read.
+    """Return the figures of a run's stored debates. ``look`` is called with each debate that is read.
 
     About 2,000 debates are read, from up to 100 evenly spaced steps.
     """
@@ -88,7 +89,7 @@ class _Means:
             self._values[name][step] = total + value, count + 1
 
     def curves(self) -> Curves:
-        """Return the means by step; of the names that begin with one of ``SUMS`` the sums."""
+        """Return means by step, or sums for names that begin with one of ``SUMS``."""
         steps = sorted({step for of_step in self._values.values() for step in of_step})
         values = {name: np.full(len(steps), np.nan) for name in self._values}
         for name, of_step in self._values.items():
@@ -100,7 +101,7 @@ class _Means:
 
 
 def _add_row(means: _Means, row: DebateRow) -> None:
-    """Add figures of the index, under the names of metrics.jsonl."""
+    """Add figures of the index under their names in metrics.jsonl."""
     facts, step = row.facts, row.step
     for name, fact in INDEXED.items():
         means.add(name, step, getattr(facts, fact))
@@ -143,7 +144,7 @@ def _sampled(store: RunStore, steps: Steps, stored: Stored, look: Look | None) -
 
 
 def _add_votes(means: _Means, step: int, record: Record) -> None:
-    """Add who is voted for, and the winner's praise and truth."""
+    """Add who is voted for, and the praise and the truth of the winner."""
     protocol, box = record.debate.protocol, ballot_box(record.debate)
     votes = valid_votes(box)
     for pair in due_pairs(box, votes):
@@ -168,7 +169,7 @@ def _add_votes(means: _Means, step: int, record: Record) -> None:
 
 
 def is_empty(section: str) -> bool:
-    """Return whether a section says nothing, or only that there is nothing.
+    """Return whether a section is blank or only says that there is nothing.
 
     >>> is_empty(" N/A. "), is_empty("No error: 4 is right.")
     (True, False)

@@ -1,4 +1,4 @@
-"""Engines that sample and learn in place of this process, under the same training loop."""
+"""Services that sample and learn instead of this process, under the same training loop."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ NAMED = {
 
 
 class ServiceError(RemoteError):
-    """A service that does not answer, or refuses. It holds the weights, so nothing new can be saved."""
+    """A service does not answer or refuses a request. It holds the weights, so no new step can be saved."""
 
 
 def refuse_unfit(config: Config) -> None:
-    """Raise ValueError for settings that a service cannot follow; the message names the key."""
+    """Raise ValueError, with the key, for a setting that a service cannot follow."""
     ramp = config.debate.temperature
     unfit = {
         "model.name_or_path": config.model.name_or_path is None,

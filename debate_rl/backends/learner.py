@@ -29,10 +29,13 @@ from learner.update.tally import Tally, WorstTokens, sizes
 
 
 class Service(Protocol):
-    """What a service computes with the model that learns. Arrays of a row are (L,), one number a token."""
+    """The computations of a service with the model that learns.
+
+    Arrays of a row are (L,), one value per token.
+    """
 
     def logprobs(self, rows: Sequence[Row], *, reference: bool = False) -> list[NDArray[np.float32]]:
-        """Return log-probabilities in nats at temperature 1; ``reference``: of the weights at the start."""
+        """Return log-probabilities in nats at temperature 1. ``reference``: use the start weights instead."""
         ...
 
     def update(
@@ -46,7 +49,7 @@ class Service(Protocol):
 
 
 class ServiceLearner(Steps):
-    """``learner.update.Learner`` for a service. Its metrics are the same, but it has no entropy."""
+    """A ``learner.update.Learner`` for a service. It reports the same metrics except entropy."""
 
     compute = None
 
@@ -72,7 +75,7 @@ class ServiceLearner(Steps):
         return self._logprobs(rows, collate(rows))
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the state that a resumed run needs besides what the service keeps."""
+        """Return the state that a resumed run needs in addition to the service's own."""
         return {"steps": self.steps, "bad_steps": self.bad_steps}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:

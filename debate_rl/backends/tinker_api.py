@@ -1,4 +1,4 @@
-"""The Tinker API as a backend: Thinking Machines' service, or SkyRL's server on one's own GPUs."""
+"""The Tinker API as an engine: Thinking Machines' service, or SkyRL's server on your own GPUs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from learner.update.optimizer import adam_eps
 
 
 class _Lazy:
-    """A module that is imported when something of it is first used: the SDK is an extra."""
+    """A module that is imported at first use, because the SDK is optional."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -55,27 +55,29 @@ class _Lazy:
 
 tinker, types = _Lazy("tinker"), _Lazy("tinker.types")
 Reduction: TypeAlias = Literal["sum", "row_mean"]
-"""How a server adds up the losses of tokens. "sum": over all tokens, as the API says. "row_mean": the mean
-over a row, then over rows, as SkyRL's JAX backend does."""
+"""How a server adds up token losses. "sum": over all tokens, as the API defines it.
+
+"row_mean": the mean over each row, then over rows, as in SkyRL's JAX backend.
+"""
 ADAPTER = ("adapter_config.json", "adapter_model.safetensors")
-"""The files of an adapter as a server packs them."""
+"""The files of an adapter in a server's archive."""
 STATE = "tinker.json"
-"""The file of a checkpoint that names the weights and the optimizer's state at the server."""
+"""The file of a checkpoint with the address of weights and optimizer at the server."""
 TINKER = ServerKey("TINKER_API_KEY", "TINKER_BASE_URL", "https://tinker.thinkingmachines.dev")
 NO_KEY = "tml-none"
-"""What is sent to a server that the key does not belong to; the SDK insists on one."""
+"""The key sent to a server that must not get the user's key. The SDK requires one."""
 SEEDS = 2**31
 PATIENCE_S = 600.0
 """Seconds to wait for one answer before the run ends."""
 LOSS = "importance_sampling"
 PROBE_EPS, PROBE_RATES = 1e3, (1.0, 10.0, 100.0, 1e3, 1e4)
-"""With so large an epsilon, the step of Adam is lr / epsilon times the gradient."""
+"""With this epsilon, a step of Adam is lr / epsilon times the gradient."""
 MOVED = 0.02
-"""Nats by which a probe has to move log-probabilities: several times the rounding of bfloat16."""
+"""Smallest change of log-probabilities in nats that a probe accepts: several times bfloat16's rounding."""
 
 
 class TinkerPolicy(RequestingPolicy):
-    """Samples with a Tinker sampling client; prompts, stops, thinking and seeds are those of LocalPolicy."""
+    """Samples with a Tinker sampling client. Prompts, stops, thinking and seeds are as in LocalPolicy."""
 
     def __init__(
         self, service: TinkerService, name: str, *, context_tokens: int | None, **speech: Any
@@ -86,10 +88,10 @@ class TinkerPolicy(RequestingPolicy):
         self._client: Any = None  # until the first update
 
     def freeze(self) -> None:
-        """Do nothing: the base answers for frozen seats."""
+        """Do nothing: the base model answers for frozen seats."""
 
     async def update(self, weights: object, version: int) -> None:
-        """Publish the service's weights; a reply under way ends with the weights it began with."""
+        """Publish the service's weights. A reply in progress keeps the weights with which it began."""
         self._client = await asyncio.to_thread(self._service.publish)
         self.version = version
 
@@ -126,7 +128,7 @@ class TinkerPolicy(RequestingPolicy):
         return Part(tokens, logprobs, ended)
 
     def _length(self, tokens: tuple[int, ...], stop: Sequence[str]) -> int | None:
-        """Return the number of tokens up to the one that completes a stop string; None without any."""
+        """Return the number of tokens up to the end of the first stop string, or None without one."""
 
         def stopped(length: int) -> bool:
             text = self._speech.text.decode(tokens[:length])
@@ -137,10 +139,10 @@ class TinkerPolicy(RequestingPolicy):
 
 
 class TinkerService:
-    """The weights that learn at a server of the Tinker API; see ``Service``.
+    """The weights that learn at a server of the Tinker API; see ``Service``. ``service``: the SDK's client.
 
-    ``service``: the SDK's client. ``probe_ids``: any tokens of the model, for the probe of ``reduction``.
-    With ``model.lora_rank = 0`` full weights are trained where the server can.
+    ``probe_ids``: any token ids of the model, for the probe of ``reduction``. ``model.lora_rank = 0`` trains
+    full weights if the server supports it.
     """
 
     def __init__(self, service: Any, config: Config, probe_ids: Sequence[int]) -> None:
@@ -148,20 +150,20 @@ class TinkerService:
 
     @cached_property
     def start(self) -> Any:
-        """The sampling client of the base: the weights of frozen seats, and the reference of the KL."""
+        """The sampling client of the base model: the weights of frozen seats and the reference of the KL."""
         with _errors_named("a request for the base"):
             made = self._service.create_sampling_client_async(base_model=self._config.model.name_or_path)
             return self._answer(made)
 
     @cached_property
     def reduction(self) -> Reduction:
-        """How the server adds up losses, measured once."""
+        """How the server adds up token losses, measured once."""
         with _errors_named("a probe"):
             return self._probe(self._probe_ids)
 
     @cached_property
     def _client(self) -> Any:
-        """The training client; a new one has the weights of the base."""
+        """The training client. A new one starts with the weights of the base model."""
         with _errors_named("a request for a training client"):
             return self._new_client()
 
@@ -171,7 +173,7 @@ class TinkerService:
         return self._answer(self._service.create_lora_training_client_async(**asked))
 
     def publish(self) -> Any:
-        """Return a sampling client of the current weights."""
+        """Return a sampling client with the current weights."""
         with _errors_named("a request to publish weights"):
             return self._answer(self._client.save_weights_and_get_sampling_client_async())
 
@@ -192,7 +194,7 @@ class TinkerService:
     def update(
         self, rows: Sequence[Row], logprobs: Tensor, advantages: Tensor, *, lr: float
     ) -> dict[str, float]:
-        """Apply one optimizer step; see ``Service``. Return the gradient's norm if the server names it."""
+        """Apply one optimizer step; see ``Service``. Return the gradient norm if the server reports it."""
         added = self.reduction == "sum"
         scales = [1.0 if added else len(rows) * (len(row.input_ids) - 1) for row in rows]
         parts = zip(rows, logprobs.numpy(), advantages.numpy(), scales, strict=True)
@@ -213,14 +215,14 @@ class TinkerService:
         return {"grad_norm": norms[0], "grad_norm_max": norms[0]} if norms else {}
 
     def save_pretrained(self, folder: Path, **_: object) -> None:
-        """Keep weights and optimizer at the server, and write their address into a folder."""
+        """Save weights and optimizer at the server, and write their address into a folder."""
         with _errors_named("a request to save"):
             saved = self._wait(self._client.save_state(_new_name()))
         Path(folder).mkdir(parents=True, exist_ok=True)
         (Path(folder) / STATE).write_text(json.dumps({"state": saved.path}), encoding="ascii")
 
     def load_pretrained(self, folder: Path) -> None:
-        """Take up the weights and the optimizer that ``save_pretrained`` kept."""
+        """Load the weights and the optimizer that ``save_pretrained`` saved at the server."""
         path = Path(folder) / STATE
         try:
             state = str(read_json(path)["state"])
@@ -235,7 +237,7 @@ class TinkerService:
             raise ValueError(f"the server has no {state} any more: {_first_line(error)}") from error
 
     def download(self, folder: Path, out: Path) -> None:
-        """Write the adapter that ``save_pretrained`` kept at the server into a folder, as peft loads it."""
+        """Write the adapter that ``save_pretrained`` saved at the server into a folder, as peft loads it."""
         self.load_pretrained(folder)
         with _errors_named("a request for the adapter"):
             saved = self._wait(self._client.save_weights_for_sampler(_new_name()))
@@ -245,10 +247,10 @@ class TinkerService:
         write_adapter_config(out)
 
     def _probe(self, ids: Sequence[int]) -> Reduction:
-        """Learn from a row alone, then from the same row twice in a batch, with a client of its own.
+        """Learn from one row, then from two copies of it, with a separate client.
 
-        The step of the optimizer is proportional to the gradient and small. So where losses are added up, the
-        second update moves the row's log-probabilities twice as far.
+        The optimizer's step is small and proportional to the gradient. If the server sums losses, the second
+        update therefore moves the row's log-probabilities twice as far.
         """
         row, client = probe_row(ids), self._new_client()
         now = self._forward(client, [row])[0]
@@ -277,7 +279,7 @@ def _new_name() -> str:
 
 
 def unpack_adapter(url: str, out: Path) -> None:
-    """Write the files of an adapter from an archive at a URL; everything else in it is left out."""
+    """Download an archive and write the files of its adapter. All other members are ignored."""
     if urlsplit(url).scheme not in ("http", "https"):
         raise ValueError(f"the server gave no address of an archive, but {url[:100]!r}")
     with urlopen(url, timeout=PATIENCE_S) as answer, tarfile.open(fileobj=answer, mode="r|*") as archive:
@@ -288,10 +290,10 @@ def unpack_adapter(url: str, out: Path) -> None:
 
 
 def write_adapter_config(folder: Path) -> None:
-    """Write the configuration of an adapter anew, from its tensors and its alpha.
+    """Write an adapter's configuration anew, from its tensors and its alpha.
 
-    Servers leave out the modules, which peft would replace with defaults of the model. And a configuration
-    that is made elsewhere can name code to be imported.
+    Servers leave out the target modules, for which peft would use the model's defaults. A configuration from
+    elsewhere could also name code to import.
     """
     config, weights = (folder / name for name in ADAPTER)
     try:
@@ -307,7 +309,7 @@ def write_adapter_config(folder: Path) -> None:
 
 
 def load_downloaded(config: Config, checkpoint: Path) -> tuple[Any, Any]:
-    """Return the base with the adapter of a checkpoint, from the server, and the tokenizer."""
+    """Return the base model with a checkpoint's adapter, downloaded from the server, and the tokenizer."""
     if not config.model.lora_rank:
         raise ValueError("model.lora_rank=0: full weights stay at the server")
     service, tokenizer, _ = open_service(config)
@@ -319,7 +321,10 @@ def load_downloaded(config: Config, checkpoint: Path) -> tuple[Any, Any]:
 
 
 def _reduction_of(ratio: float) -> Reduction:
-    """Return what the ratio of the probe's two movements says; ValueError if it is neither 1 nor 2."""
+    """Return the reduction that the ratio of the probe's two steps shows.
+
+    ValueError unless it is near 1 or 2.
+    """
     if 0.75 < ratio < 1.3:
         return "row_mean"
     if 1.5 < ratio < 2.7:
@@ -331,14 +336,14 @@ def _reduction_of(ratio: float) -> Reduction:
 
 
 def probe_row(ids: Sequence[int]) -> Row:
-    """Return a row of tokens whose first is a prompt and whose others were sampled."""
+    """Return a row whose first token is the prompt and whose other tokens were sampled."""
     array = np.array(ids, np.int64)
     mask, zeros = np.arange(len(array)) > 0, np.zeros(len(array), np.float32)
     return Row(array, mask, zeros, zeros, mask.astype(np.int8), "probe", 0, TurnId(0, 0))
 
 
 def _datum(row: Row, logprobs: NDArray[Any], advantages: NDArray[Any]) -> Any:
-    """Return a row as Tinker has it: position i is about token i + 1."""
+    """Return a row in Tinker's format, in which position i predicts token i + 1."""
     length, mask = len(row.input_ids), row.action_mask[1:]
     found = {
         "target_tokens": row.input_ids[1:],
@@ -352,13 +357,13 @@ def _datum(row: Row, logprobs: NDArray[Any], advantages: NDArray[Any]) -> Any:
 
 
 def _with_first(logprobs: Sequence[float]) -> NDArray[np.float32]:
-    """Return the log-probabilities of a row from those of all its tokens but the first."""
+    """Return a row's log-probabilities with 0 for the first token, which has none."""
     return np.array([0.0, *logprobs], np.float32)
 
 
 @contextmanager
 def _errors_named(what: str) -> Iterator[None]:
-    """Raise ServiceError for a service that does not answer, or refuses."""
+    """Convert an error of the SDK or of a download to ServiceError."""
     try:
         yield
     except (tinker.TinkerError, TimeoutError, ConnectionError, URLError, tarfile.TarError) as error:
@@ -370,7 +375,7 @@ def _first_line(error: BaseException) -> str:
 
 
 def open_service(config: Config, **speech: Any) -> tuple[TinkerService, Any, TinkerPolicy]:
-    """Return the weights that learn at the server, their tokenizer, and the policy that samples there."""
+    """Return the service that learns, the tokenizer, and the policy that samples at the service."""
     name = str(config.model.name_or_path)
     os.environ.setdefault("TINKER_TELEMETRY", "0")  # it sends tracebacks to the service
     logging.getLogger("tinker").setLevel(logging.ERROR)  # a warning each ten seconds without an answer
@@ -389,7 +394,7 @@ def open_service(config: Config, **speech: Any) -> tuple[TinkerService, Any, Tin
 
 
 def _address(base_url: str | None) -> dict[str, str]:
-    """Return the arguments of the SDK's client. A recipe made elsewhere must not name who is given the key.
+    """Return the arguments of the SDK's client. The key is not sent to a server that only the recipe names.
 
     >>> _address("http://gpu.example:8000")
     {'base_url': 'http://gpu.example:8000', 'api_key': 'tml-none'}

@@ -1,5 +1,5 @@
-"""The ``debate`` command line; the only place that wires all packages together.
+"""The ``debate`` command line, which connects all packages. ``main`` has the table of commands.
 
-``main`` has the table of commands, each in a module of its own that is loaded when it is called. What loads
-torch, scipy's slow parts, a browser or a terminal application is imported where it is used.
+Each command is a module that is loaded when the command is called. torch, the slow parts of scipy, the
+browser and the terminal application are imported only where needed.
 """

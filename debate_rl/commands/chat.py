@@ -36,7 +36,7 @@ def chat(
     seed: SeedOption = 0,
     json: JsonFile = None,
 ) -> None:
-    """Talk to a model: a line, a reply; /reset forgets what was said, /quit or the end of the input ends."""
+    """Talk to a model, one line at a time. Type /reset to forget the conversation and /quit to end it."""
     if not 0 < top_p <= 1:
         raise ValueError(f"--top-p {top_p:g}: needs more than 0 and at most 1")
     run, config = open_run_or_recipe(what, overrides or ())
@@ -59,7 +59,10 @@ def chat(
 
 @dataclass(slots=True)
 class Talk:
-    """A conversation with a policy; ``everything`` is all that was said, ``messages`` what is still known."""
+    """A conversation with a policy. ``everything``: all messages.
+
+    ``messages``: those that the model still sees.
+    """
 
     policy: Policy
     system: str
@@ -69,9 +72,9 @@ class Talk:
     everything: list[Message] = field(default_factory=list[Message])
 
     def answer(self, text: str) -> str:
-        """Return the reply to a message; the oldest exchanges are forgotten where the context is full.
+        """Return the reply to a message. The oldest exchanges are dropped if the context is full.
 
-        A message that does not fit alone is not said, and the reply says so.
+        A message that does not fit alone is not sent, and the reply says so.
         """
         limit, count, most = context_limit(self.policy), token_counter(self.policy), self.usual.max_tokens
         own = Message("user", whole_text(text))
@@ -97,7 +100,7 @@ class Talk:
 
 
 def _said() -> Iterator[str]:
-    """Yield what is typed or piped, line by line, until the end or /quit; blank lines are nothing."""
+    """Yield the input line by line, until the end or /quit, without blank lines."""
     typed = sys.stdin.isatty() and sys.stdout.isatty()
     if typed:
         plain_console(stderr=True).print(f"{RESET} forgets what was said, {QUIT} ends")

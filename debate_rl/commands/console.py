@@ -1,4 +1,4 @@
-"""What commands print: lines, tables, bars, JSON and errors, in any encoding and for any reader."""
+"""Output of commands: lines, tables, bars, JSON and errors, in any encoding."""
 
 from __future__ import annotations
 
@@ -25,17 +25,16 @@ if TYPE_CHECKING:
     from debate_rl.metrics.intervals import Estimate
 
 Lines: TypeAlias = Sequence[Sequence[str]]
-"""The rows of a table, its heads first."""
+"""The rows of a table, heads first."""
 
 
 NARROW: Mapping[str, Any] = {"box": SIMPLE_HEAD, "padding": (0, 1, 0, 0), "pad_edge": False}
-"""How a table of many columns fits a terminal."""
+"""Settings of a table with many columns in a terminal."""
 
 NO_GO, WRONG, INTERRUPTED, TERMINATED = 1, 2, 130, 143
-"""Exit codes: a run that an alarm ended, or a doctor's no; a user's mistake; 128 and the number of SIGINT or
-SIGTERM."""
+"""Exit codes: an alarm or a failed doctor; a user error; 128 plus the number of SIGINT or SIGTERM."""
 LONGEST = 2000
-"""Characters of an error's line."""
+"""Maximum characters of an error line."""
 HOME = Path(__file__).parents[2]
 """The folder that holds our packages."""
 PACKAGES = ("debate", "envs", "rewards", "learner", "transcripts")
@@ -44,32 +43,32 @@ EXTRAS |= {"pyarrow": "train", "httpx": "openai", "vllm": "vllm", "bitsandbytes"
 EXTRAS |= {"tinker": "tinker"}
 EXTRAS |= dict.fromkeys(("jinja2", "starlette", "textual", "uvicorn"), "inspect") | {"matplotlib": "report"}
 STDOUT_NAME = "-"
-"""Instead of a file: the standard output."""
+"""The file name that means standard output."""
 STDOUT = "standard output"
 PIPE_CLOSED = 141
-"""The exit code of a command whose reader went away: 128 and SIGPIPE."""
+"""The exit code of a command whose reader has gone: 128 plus the number of SIGPIPE."""
 
 
 class PlainConsole(Console):
-    """Prints text as it is: no markup, no colour, no line broken, and no terminal control sequence."""
+    """Prints text unchanged: without markup, colour, wrapping, or terminal control sequences."""
 
     def print(self, *objects: Any, **settings: Any) -> None:
-        """Print texts with unprintable characters marked, and anything else as rich does."""
+        """Print texts with unprintable characters marked. Other objects are printed as rich does."""
         super().print(*(printed(one) if isinstance(one, str) else one for one in objects), **settings)
 
 
 def printed(text: str) -> str:
-    """Return a text as its lines may be printed: what cannot be seen in them is marked."""
+    """Return a text with its invisible characters marked, so that it can be printed."""
     return "\n".join(map(printable, text.split("\n")))
 
 
 def plain_console(*, stderr: bool = False, quiet: bool = False) -> PlainConsole:
-    """Return what prints plain text, nothing if it is ``quiet``."""
+    """Return a console for plain text. It prints nothing if ``quiet``."""
     return PlainConsole(stderr=stderr, quiet=quiet, markup=False, highlight=False, soft_wrap=True)
 
 
 def wide_console(width: int) -> Console:
-    """Return what prints tables: as wide as the terminal, or into a pipe as wide as is asked for."""
+    """Return a console for tables, as wide as the terminal or, in a pipe, as wide as needed."""
     console = Console()
     return console if console.is_terminal else Console(width=max(80, width))
 
@@ -82,9 +81,9 @@ def text_table(
     no_wrap: bool = False,
     **settings: Any,
 ) -> Table:
-    """Return a table of texts, none of which is read as markup; ``settings`` are those of rich's Table.
+    """Return a table of texts without markup. ``settings`` are those of rich's Table.
 
-    ``align``: l or r for each column; its last letter also serves all columns behind.
+    ``align``: l or r for each column; the last letter also applies to all further columns.
     """
     table = Table(**settings)
     for index, head in enumerate(heads):
@@ -96,9 +95,9 @@ def text_table(
 
 
 def print_table(lines: Lines, title: str | None = None, *, fixed: int = 1, align: str = "") -> None:
-    """Print a table, its heads first, in parts below each other where the terminal is narrower.
+    """Print a table with its heads first. In a narrow terminal it is split into parts, one below the other.
 
-    ``fixed``: this many first columns are in each part; ``align``: as for ``text_table``.
+    ``fixed``: the number of first columns that every part repeats. ``align``: as for ``text_table``.
     """
     width = max(len(title or ""), sum(map(max, _widths(lines))) + 1)
     console = wide_console(width)
@@ -108,12 +107,12 @@ def print_table(lines: Lines, title: str | None = None, *, fixed: int = 1, align
 
 
 def _widths(lines: Lines) -> list[list[int]]:
-    """Return the width of every cell with its frame, by column."""
+    """Return the width of each column, including its frame, for every cell."""
     return [[len(cell) + 3 for cell in column] for column in zip(*lines, strict=True)]
 
 
 def _parts(lines: Lines, width: int, fixed: int) -> Iterator[Lines]:
-    """Yield the table in parts of that width, the first ``fixed`` columns in each.
+    """Yield the parts of a table that fit the width, each with the first ``fixed`` columns.
 
     >>> [part[0] for part in _parts([["", "one", "two"], ["a", "1", "2"]], 14, fixed=1)]
     [['', 'one'], ['', 'two']]
@@ -130,14 +129,14 @@ def _parts(lines: Lines, width: int, fixed: int) -> Iterator[Lines]:
 
 
 def with_interval(estimate: Estimate, *, signed: bool = False, none: str = "") -> str:
-    """Return a share, or a difference of shares, with its interval; ``none`` if it has no interval."""
+    """Return a rate, or a difference of rates, with its interval, or "none" without an interval."""
     write, least = (signed_share, -1.0) if signed else (share, 0.0)
     bounds = interval(max(least, estimate.low), min(1.0, estimate.high), write, none=none)
     return f"{write(estimate.value)} ({bounds})" if bounds else write(estimate.value)
 
 
 def progress_bar() -> Progress:
-    """Return a bar on stderr, if that is a terminal, until it is done; names are not read as markup."""
+    """Return a progress bar on stderr that vanishes at its end. It only shows in a terminal."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
@@ -148,7 +147,7 @@ def progress_bar() -> Progress:
 
 
 def write_json(file: str | Path, figures: object) -> None:
-    """Replace a file by the figures as JSON, or print them where it is "-"."""
+    """Replace a file by the figures as JSON, or print them if its name is "-"."""
     from debate.files import write_text
 
     text = json.dumps(figures, indent=1, allow_nan=False) + "\n"
@@ -159,7 +158,7 @@ def write_json(file: str | Path, figures: object) -> None:
 
 
 class Ended(SystemExit):
-    """A command that a signal stopped; ``line`` is what it prints last, ``code`` its exit code."""
+    """A command that a signal stopped. ``line``: its last output. ``code``: its exit code."""
 
     def __init__(self, line: str, code: int) -> None:
         super().__init__(code)
@@ -192,7 +191,7 @@ def _text_of(error: BaseException | str) -> str:
 
 
 def refuse_windows(platform: str) -> None:
-    """ImportError on Windows: run folders are locked and answers graded by what POSIX systems have.
+    """Raise ImportError on Windows, because run folders and grading need POSIX.
 
     >>> refuse_windows("linux")
     """
@@ -201,9 +200,9 @@ def refuse_windows(platform: str) -> None:
 
 
 def refuse_torchrun(words: Sequence[str], environment: Mapping[str, str]) -> None:
-    """ValueError if torchrun has started several processes of a command that is not made for them.
+    """Raise ValueError if torchrun started several processes of a command that needs one.
 
-    Others set WORLD_SIZE too, for programs of their own.
+    WORLD_SIZE alone does not decide, because other launchers set it too.
 
     >>> refuse_torchrun(["train", "RECIPE"], {"TORCHELASTIC_RUN_ID": "none", "WORLD_SIZE": "6"})
     >>> refuse_torchrun(["eval", "RUN"], {"WORLD_SIZE": "6"})
@@ -214,7 +213,7 @@ def refuse_torchrun(words: Sequence[str], environment: Mapping[str, str]) -> Non
 
 
 def refuse_shadows(home: Path = HOME) -> None:
-    """ImportError when a folder or file of the user's own hides one of our packages."""
+    """Raise ImportError if a folder or file of the user's hides one of our packages."""
     for name in PACKAGES:
         spec = find_spec(name)
         file = Path(spec.origin).resolve() if spec and spec.origin else None
@@ -231,7 +230,7 @@ def refuse_shadows(home: Path = HOME) -> None:
 
 
 def take_any_encoding() -> None:
-    """Have what an encoding lacks printed as its escape, and nothing if a stream is closed."""
+    """Print characters that the encoding lacks as escapes, and ignore closed streams."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -242,10 +241,9 @@ def take_any_encoding() -> None:
 
 @contextmanager
 def progress_of(folder: str | Path) -> Iterator[Callable[..., None]]:
-    """Yield what shows the progress: a bar with the time left in a terminal, lines in a pipe.
+    """Yield the function that shows progress: a bar with the time left in a terminal, lines in a pipe.
 
-    It is called as ``Tell`` is, or without the work in what is still under way. A command that is
-    interrupted says what it leaves.
+    It is called as ``Tell`` is, with or without the amount of unfinished work.
     """
     from debate_rl.metrics.progress import parts_shown
 
@@ -266,9 +264,9 @@ def progress_of(folder: str | Path) -> Iterator[Callable[..., None]]:
 
 @contextmanager
 def quiet_pipe() -> Generator[None]:
-    """End the command without a word where its reader went away, as ``| head`` does.
+    """End the command silently if its reader has gone, as with ``| head``.
 
-    What could not be printed for another reason, such as a full disk, is an OSError of standard output.
+    Any other error of standard output, such as a full disk, is an OSError.
     """
     try:
         try:
@@ -298,7 +296,7 @@ def _end_if_unread() -> None:
 
 
 def _is_unread(stream: TextIO) -> bool:
-    """Return whether nobody reads what is written; rich has led it nowhere then."""
+    """Return whether the reader of standard output has gone, in which case rich discards the output."""
     try:
         fd = stream.fileno()
     except OSError:  # it is no file, as in a notebook
@@ -310,7 +308,7 @@ def _is_unread(stream: TextIO) -> bool:
 
 
 def _to_nowhere(*streams: TextIO) -> None:
-    """Let nothing be said of what cannot be printed, when Python ends."""
+    """Discard buffered output, so that Python reports no error at its end."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in streams:
         os.dup2(nowhere, stream.fileno())

@@ -1,4 +1,4 @@
-"""``debate doctor CONFIG [key=value ...]``: go, or which key to change, before anything is trained."""
+"""``debate doctor CONFIG [key=value ...]``: whether a recipe is ready, or which keys to change."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def doctor(
     problems: Annotated[int, typer.Option(min=1, help="Hold debates on this many problems.")] = 50,
     json: JsonFile = None,
 ) -> None:
-    """Say whether a recipe is ready to be trained: its inputs, then a few debates. Exit code 1: it is not."""
+    """Check whether a recipe is ready to train: its inputs, then a few debates. Exit code 1 if it is not."""
     run, settings = open_run_or_recipe(config, overrides or ())
     console, aside = plain_console(quiet=json == STDOUT_NAME), plain_console(stderr=True)
     checks: list[Check] = []
@@ -58,7 +58,7 @@ def doctor(
 
 
 def _input_checks(config: Config, data: Problems) -> list[Check]:
-    """Return the checks that sample nothing; what a start would refuse is one of them."""
+    """Return the checks that sample nothing. One of them covers all errors that a start would raise."""
     from debate_rl.preflight import inputs  # loads torch
     from debate_rl.preflight.start import checked_problems
 
@@ -79,7 +79,7 @@ def _input_checks(config: Config, data: Problems) -> list[Check]:
 
 
 def _debate_checks(config: Config, data: Problems, run: Path | None, count: int) -> list[Check]:
-    """Return the checks of a few debates."""
+    """Return the checks that hold a few debates."""
     from debate_rl.preflight.debates import debate_checks, hold, opened_policy, size_line
 
     tell = plain_console(stderr=True).print

@@ -41,7 +41,7 @@ from debate_rl.runs.checkpoint import step_of
 from debate_rl.runs.weights import named_weights
 
 WATCH_S = 10.0
-"""Seconds between looks for a new checkpoint."""
+"""Seconds between two looks for a new checkpoint."""
 MAX_SAMPLES = 10_000
 
 
@@ -99,7 +99,7 @@ def evaluate(
     table: TableFile = None,
     watch: Annotated[bool, typer.Option("--watch", help="Evaluate checkpoints as they appear.")] = False,
 ) -> None:
-    """Compare direct solutions, debate and self-consistency at equal tokens; run it again to continue."""
+    """Compare direct solutions, debate and self-consistency at equal tokens. The same command resumes."""
     options = EvalOptions(
         *(tuple(on or ()), seed, seeds, samples, greedy, tuple(listed(modes)), out, direct, suite, sweep)
     )
@@ -133,14 +133,14 @@ def ladder(
     out: OutFolder = None,
     json: JsonFile = None,
 ) -> None:
-    """Compare debate with cheaper methods at equal cost, as --strategies does; run it again to continue."""
+    """Compare debate with cheaper methods at equal cost, as --strategies does. The same command resumes."""
     options = EvalOptions(tuple(on or ()), seed, samples=samples, out=out)
     subjects = subjects_of(what, problems, weights, options)
     compare(tasks_of(subjects, weights, options), rungs, judge=judge, json=json)
 
 
 def _evaluate_all(subjects: Sequence[Subject], weights: str | None, options: EvalOptions) -> list[Evaluated]:
-    """Return the figures of the named weights on each data set; the first error is raised where all fail."""
+    """Return the figures of the named weights on each data set. If all fail, raise the first error."""
     before_and_after = options.out is None and all(subject.run for subject in subjects)
     usual = "start,newest" if before_and_after else "newest"
     results = _performed(tasks_of(subjects, weights or usual, options))
@@ -161,7 +161,7 @@ def subjects_of(
     *,
     watch: bool = False,
 ) -> list[Subject]:
-    """Return the runs and recipes that words name; ValueError before work that could not be shown."""
+    """Return the named runs and recipes. ValueError, before any work, if the result could not be written."""
     names, overrides = named_and_set(words)
     overrides += limited(problems)
     if not names:
@@ -180,7 +180,7 @@ def subjects_of(
 
 
 def _watch(subject: Subject, options: EvalOptions, shown: Callable[[Sequence[Evaluated]], None]) -> None:
-    """Evaluate every checkpoint of a run as it appears, until that of its last step; Ctrl-C ends it."""
+    """Evaluate each new checkpoint of a run until its last step. Ctrl-C ends it."""
     run, steps = subject.run, subject.config.train.steps
     if run is None:
         raise ValueError(f"--watch: {subject.name} is not the folder of a run")

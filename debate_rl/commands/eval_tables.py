@@ -1,4 +1,4 @@
-"""What ``debate eval`` shows: tables that fit the terminal, notes, and files for a paper."""
+"""Output of ``debate eval``: tables that fit the terminal, notes, and files for a paper."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from debate_rl.formatting import counted, title
 from debate_rl.metrics.intervals import Estimate
 
 CUT_OFF = ("direct/truncated", "debate/truncated")
-"""Shown with the accuracies: a reply that its limit cuts off has no answer."""
+"""Printed with accuracies: a reply cut off at its limit has no answer."""
 SMALL = 100
-"""With fewer problems an interval is wide, and a difference between models mostly noise."""
+"""With fewer problems, intervals are wide and differences between models are mostly noise."""
 CHOSEN_BY = ("debate/winner/accuracy", "direct/accuracy")
-"""The figure that decides which checkpoint is best: the first of these that there is."""
+"""The figures that choose the best checkpoint; the first available one counts."""
 
 
 def show(
     results: Sequence[Evaluated], *, json_file: str | None, table_file: str | None, compact: bool = False
 ) -> None:
-    """Print a table for each data set, and one of all if there are several; write the files asked for.
+    """Print a table for each data set, and one for all if there are several. Write the requested files.
 
-    ``compact``: the one of all alone; the others are in the files.
+    ``compact``: print only the table for all; the files have the others.
     """
     evaluated, say = by_data(results), plain_console().print
     tables = {data: figures_table(by_name) for data, by_name in evaluated.items()}
@@ -53,7 +53,7 @@ def show(
 
 
 def by_data(results: Sequence[Evaluated]) -> dict[str, dict[str, Scores]]:
-    """Return the known figures by data set and evaluation."""
+    """Return the available figures by data set and evaluation."""
     found: dict[str, dict[str, Scores]] = {}
     for one in results:
         if one.scores is not None:
@@ -62,12 +62,12 @@ def by_data(results: Sequence[Evaluated]) -> dict[str, dict[str, Scores]]:
 
 
 def write_tables(file: str, tables: Mapping[str, Lines]) -> None:
-    """Write tables by title to an .md or .tex file."""
+    """Write tables, by title, to an .md or .tex file."""
     write_text(file, as_text(tables, Path(file).suffix[1:]))
 
 
 def as_text(tables: Mapping[str, Lines], kind: str) -> str:
-    r"""Return tables by title, heads first, as Markdown or LaTeX (booktabs; the title is a comment).
+    r"""Return tables, by title, as Markdown or as LaTeX (booktabs, with the titles as comments).
 
     >>> print(as_text({"sums": [["a", "b"], ["x_1", "2"]]}, "tex").splitlines()[6])
      x\_1 & 2   \\
@@ -84,9 +84,9 @@ def as_text(tables: Mapping[str, Lines], kind: str) -> str:
 
 
 def comparison(results: Sequence[Evaluated]) -> list[list[str]]:
-    """Return a table, heads first: a line for each data set and evaluation, with its gains over the first.
+    """Return a table with a line for each data set and evaluation, and its gains over the first evaluation.
 
-    Roles and overlaps are columns if there are any; an evaluation that failed has a line that says so.
+    Roles, overlaps and failures are shown if there are any.
     """
     evaluated = by_data(results)
     known = dict.fromkeys(name for one in results if one.scores for name in one.scores.values)
@@ -113,7 +113,7 @@ def comparison(results: Sequence[Evaluated]) -> list[list[str]]:
 
 
 def figures_table(evaluated: Mapping[str, Scores]) -> list[list[str]]:
-    """Return a table of every figure, heads first: a column for each evaluation, gains over the first."""
+    """Return a table of all figures with a column for each evaluation, including gains over the first."""
     columns = {name: {row.label: row for row in rows(scores)} for name, scores in evaluated.items()}
     (_, base), *others = evaluated.items()
     heads = ["gain" if len(others) == 1 else f"gain of {name}" for name, _ in others]
@@ -135,7 +135,7 @@ def _gain_cell(figure: str, scores: Scores, base: Scores) -> str:
 
 
 def label_title(label: str) -> str:
-    """Return the title of a figure; brackets with a level or a subject stay as they are.
+    """Return the title of a figure without changing brackets that hold a level or a subject.
 
     >>> label_title("debate/accuracy/round_0 [subject a_b]"), label_title("debate/winner_minus_direct")
     ('debate accuracy, round 0 [subject a_b]', 'debate winner minus direct')
@@ -145,9 +145,9 @@ def label_title(label: str) -> str:
 
 
 def result_rows(results: Sequence[Evaluated]) -> list[dict[str, object]]:
-    """Return everything for a JSON file: figures with gains by data set, best checkpoints, and failures.
+    """Return all results for a JSON file: figures, gains by data set, best checkpoints and failures.
 
-    ``of`` a best checkpoint: how many were evaluated on the data set.
+    ``of``: the number of checkpoints evaluated on the data set.
     """
     roles = {one.data: {"role": one.role} if one.role else {} for one in results}
     facts = {(one.data, one.name): one.facts for one in results}
@@ -175,7 +175,7 @@ def result_rows(results: Sequence[Evaluated]) -> list[dict[str, object]]:
 
 
 class Best(NamedTuple):
-    """The weights of a run with the highest figure on a data set, of ``of`` that were evaluated."""
+    """The weights of a run with the highest figure on a data set, among ``of`` evaluated ones."""
 
     data: str
     run: str
@@ -186,7 +186,7 @@ class Best(NamedTuple):
 
 
 def best_of(results: Sequence[Evaluated]) -> Iterator[Best]:
-    """Yield the best checkpoint of each run on each data set, where several were evaluated."""
+    """Yield the best checkpoint of each run on each data set if several were evaluated."""
     for data, by_name in by_data(results).items():
         for run in dict.fromkeys(name.rpartition("@")[0] for name in by_name if "@" in name):
             own = {name: each for name, each in by_name.items() if name.rpartition("@")[0] == run}
@@ -201,7 +201,7 @@ def best_of(results: Sequence[Evaluated]) -> Iterator[Best]:
 
 
 def _closing(results: Sequence[Evaluated]) -> Iterator[str]:
-    """Yield the best checkpoints, overlaps that are not known, and what failed."""
+    """Yield the best checkpoints, unknown overlaps, and failures."""
     for best in best_of(results):
         figure, value = label_title(best.figure), cell(Row(best.figure, best.estimate))
         head = f"best of {best.run} on {best.data}: {best.evaluation}"
@@ -219,7 +219,7 @@ def _closing(results: Sequence[Evaluated]) -> Iterator[str]:
 
 
 def notes(by_name: Mapping[str, Scores]) -> Iterator[str]:
-    """Yield what to know of the figures of a data set: each note once, with its evaluations."""
+    """Yield notes on the figures of a data set, each once, with the evaluations that it applies to."""
     first, base = next(iter(by_name.items()))
     yield "95% intervals are clustered by problem, differences paired by problem."
     if len(by_name) > 1:
@@ -253,7 +253,7 @@ def _notes(scores: Scores, base: Scores) -> Iterator[str]:
 
 
 def partly_shared(scores: Scores, base: Scores) -> dict[int, list[str]]:
-    """Return the figures whose gain is over fewer problems than one of the two has values of, by how many."""
+    """Return the figures whose gain lacks some problems of an evaluation, with the number covered."""
     found: dict[int, list[str]] = {}
     for figure in scores.values:
         gain = gain_of(figure, scores, base)
@@ -264,7 +264,7 @@ def partly_shared(scores: Scores, base: Scores) -> dict[int, list[str]]:
 
 
 def _titled(data: str, lines: Lines, names: Sequence[str]) -> tuple[Lines, str]:
-    """Return a table and its title; where all evaluations are of one run, it stands in the title alone.
+    """Return a table and its title. If all evaluations belong to one run, only the title names it.
 
     >>> _titled("gsm8k", [["", "runs/a@start", "runs/a@7", "gain"]], ["runs/a@start", "runs/a@7"])
     ([['', 'start', 'after 7 steps', 'gain']], 'gsm8k, runs/a')

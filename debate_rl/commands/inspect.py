@@ -1,4 +1,4 @@
-"""``debate inspect RUN``: a run's debates in the terminal, in lines, in a browser or as one HTML file."""
+"""``debate inspect RUN``: a run's debates in the terminal, as lines, in a browser or in an HTML file."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def inspect(
         ),
     ] = None,
 ) -> None:
-    """Look at a run's debates: in the terminal, in lines (ls, show, ...), or with --web in a browser."""
+    """Show a run's debates: in the terminal, as lines (ls, show, ...), or with --web in a browser."""
     _refuse_unknown([run, *(words or ())], ctx.command)
     action, *rest = words or [""]
     if action and action not in ACTIONS:
@@ -108,7 +108,7 @@ def inspect(
 
 
 def _write_page(run: str, filter: str, file: str, limit: int | None, *, newest: bool) -> None:
-    """Write the debates of a filter to one file and print how many it holds."""
+    """Write the debates of a filter to one file and print their number."""
     from debate_rl.inspector.web import need_packages
 
     need_packages()
@@ -123,7 +123,7 @@ def _write_page(run: str, filter: str, file: str, limit: int | None, *, newest: 
 
 
 def _refuse_unknown(words: Sequence[str], command: Any) -> None:
-    """Raise ValueError for a word that looks like an option but is none; a filter has one dash at most."""
+    """Raise ValueError for an unknown option. A filter term has at most one dash."""
     known = [name for param in command.params for name in param.opts if name.startswith("--")]
     for word in words:
         if word.startswith("--"):
@@ -132,15 +132,15 @@ def _refuse_unknown(words: Sequence[str], command: Any) -> None:
 
 
 class InspectCommand(Command):
-    """``debate inspect``, which has a page for each action: ``debate inspect ls --help``."""
+    """``debate inspect``, which has a help page for each action: ``debate inspect ls --help``."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Note the action, for the help that is printed while options are read."""
+        """Note the action, for help that is printed during parsing."""
         ctx.meta[__name__] = next((word for word in args if word in ACTIONS), None)
         return super().parse_args(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Print the page of the action that was named, with the options that it has a use for, or of all."""
+        """Print the help page of the named action with its options, or the page of all actions."""
         name, page = ctx.meta[__name__], copy.copy(self)
         if name is not None:
             action = ACTIONS[name]

@@ -1,4 +1,4 @@
-"""Actions of ``debate inspect`` that print lines: ls, show, grep, stats, why, same and lists."""
+"""Actions of ``debate inspect`` that print lines: ls, show, grep, stats, why, same and others."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ PAGE = 50
 
 @dataclass(frozen=True, slots=True)
 class LineOptions:
-    """The run, and the options of the command line that actions in lines take."""
+    """The run, and the command-line options for actions that print lines."""
 
     run: str
     filter: str = ""
@@ -64,12 +64,12 @@ class LineOptions:
     prompts: bool = False
 
     def given(self) -> list[str]:
-        """Return the names of the options that some actions have no use for, and that were given."""
+        """Return the given options that not every action uses."""
         return [name for name in SOME if getattr(self, name) not in (None, False, "")]
 
 
 class Action(NamedTuple):
-    """What an action does, and its page: arguments, text, the options that it has a use for, examples."""
+    """An action with its help page: arguments, text, used options and examples."""
 
     do: Callable[[Sequence[str], LineOptions, RunStore, Printer], None]
     arguments: str
@@ -79,7 +79,7 @@ class Action(NamedTuple):
 
 
 def print_lines(name: str, rest: Sequence[str], options: LineOptions) -> None:
-    """Do an action, ls by default; of a folder of runs, without an action or options, list these."""
+    """Perform an action, by default ls. For a folder of runs without an action or options, list the runs."""
     printer, runs = printer_for(sys.stdout), find_runs(options.run)
     if not name and not options.given() and run_at(options.run, runs) is None:
         from debate_rl.inspector.runs import overviews  # loads scipy
@@ -95,7 +95,7 @@ def print_lines(name: str, rest: Sequence[str], options: LineOptions) -> None:
 
 
 def one_run(name: str) -> Path:
-    """Return the folder of the run at a path; ValueError if there are several."""
+    """Return the folder of the run at a path. ValueError if there are several runs."""
     runs = find_runs(name)
     if len(runs) > 1:
         named = ", ".join(run.name for run in runs[:5]) + (", ..." if len(runs) > 5 else "")
@@ -105,7 +105,7 @@ def one_run(name: str) -> Path:
 
 @contextmanager
 def opened(run: Path) -> Iterator[RunStore]:
-    """Open a run, with a bar while its index is built, and say what could not be read."""
+    """Open a run with a progress bar for its index, and print what could not be read."""
     with _bar("index") as tell:
         store = RunStore.open(run, tell=tell)
     with store:
@@ -116,7 +116,7 @@ def opened(run: Path) -> Iterator[RunStore]:
 
 
 def index_text(store: RunStore, filter: str) -> None:
-    """Build the full text of a run, with a bar, where a filter searches it."""
+    """Build the full text of a run with a progress bar, if the filter searches text."""
     if not compile_filter(filter).words:
         return
     with _bar("full text") as tell:
@@ -125,7 +125,7 @@ def index_text(store: RunStore, filter: str) -> None:
 
 @contextmanager
 def _bar(name: str) -> Iterator[Callable[[int, int], None]]:
-    """Give a function of the work done and the total: a progress bar on stderr, if that is a terminal."""
+    """Yield a function of the work done and the total that shows a bar on stderr, in a terminal only."""
     progress = progress_bar()
     task = progress.add_task(name, total=None)
 
@@ -166,7 +166,7 @@ def _next(options: LineOptions, filter: str, last: str) -> str:
 
 
 def _both(filter: str, words: Sequence[str]) -> str:
-    """Return the filter of --filter and the one after the action, each of which may be empty; checked.
+    """Return the combination of --filter and the filter after the action. Either may be empty.
 
     >>> _both("winner:wrong OR step:3", ["votes:0", "cycle:yes"])
     '(winner:wrong OR step:3) (votes:0 cycle:yes)'
@@ -330,4 +330,4 @@ ACTIONS: Mapping[str, Action] = {
     ),
 }
 SOME = {option for action in ACTIONS.values() for option in action.options}
-"""Options that only some actions have a use for."""
+"""Options that only some actions use."""

@@ -1,4 +1,4 @@
-"""``debate keys``: every key that a recipe or the command line can set."""
+"""``debate keys``: all keys of recipes and of the command line."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def keys(
     ] = False,
     json: JsonFile = None,
 ) -> None:
-    """List the keys of a recipe with type, default and meaning: twelve basic ones, or all."""
+    """List the keys of a recipe with type, default and meaning: twelve basic keys, or all."""
     console = Console(highlight=False)
     every = {name: key for name, key in all_keys(Config).items() if table_of(key.field.annotation) is None}
     listed = listed_keys(Config)
@@ -51,13 +51,16 @@ def keys(
 
 
 def _plain(name: str, key: Key) -> dict[str, object]:
-    """Return a key as JSON has it; a default as the command line takes it, None if there is none."""
+    """Return a key as a dict for JSON. The default is written as on the command line, None without one."""
     default = None if key.default is PydanticUndefined else _value(key.default)
     return {"name": name, "default": default, "type": _kind(key.field.annotation), "meaning": _meaning(key)}
 
 
 def _chosen(keys: dict[str, Key], part: str) -> dict[str, Key]:
-    """Return the keys of a table, or those whose name or meaning has a word in it; ValueError for none."""
+    """Return the keys of a table, or those with a word in their name or meaning.
+
+    ValueError if there are none.
+    """
     named = {name: key for name, key in keys.items() if f"{name}.".startswith(f"{part}.")}
     word = part.lower()
     chosen = named or {name: key for name, key in keys.items() if word in f"{name} {_meaning(key)}".lower()}
@@ -80,7 +83,7 @@ def _head(name: str, key: Key) -> Text:
 
 
 def _value(default: object) -> str:
-    """Return a default as the command line takes it.
+    """Return a default as it is written on the command line.
 
     >>> _value(None), _value(True), _value("k3"), _value((1, 2))
     ('none', 'true', 'k3', '[1, 2]')
@@ -93,7 +96,7 @@ def _value(default: object) -> str:
 
 
 def _bounds(key: Key) -> list[str]:
-    """Return what bounds a field, itself or in a type that it may have except None."""
+    """Return the bounds of a field, from the field or from its type."""
     inner = (part for option in get_args(key.field.annotation) for part in get_args(option))
     signs = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
     found = (
@@ -103,7 +106,7 @@ def _bounds(key: Key) -> list[str]:
 
 
 def _kind(annotation: object) -> str:
-    """Return a type in the words of a recipe.
+    """Return a type as recipes write it.
 
     >>> _kind(int | None), _kind(Literal["k1", "k2"]), _kind(tuple[float, ...])
     ('int or none', 'k1 | k2', 'list of float')

@@ -1,4 +1,4 @@
-"""``debate``: the table of commands, and the entry point. A user's mistake is one line and exit code 2."""
+"""``debate``: the table of commands, and the entry point. A user error is one line and exit code 2."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ STOPPED = "stopped; the same command resumes a run from its newest checkpoint"
 
 
 class Entry(NamedTuple):
-    """A command: the group of the help that it is in, MODULE:FUNCTION in this package, and what it does."""
+    """A command: its group in the help, MODULE:FUNCTION in this package, and a description."""
 
     group: str
     where: str
@@ -108,20 +108,20 @@ replay runs/mine rewards.truth_weight=0.3
 keys learner
 keys temperature
 """
-"""What can be typed, on the page of the command that a line begins with."""
+"""Example command lines, which the help page of a command shows."""
 LOOKING = {"doctor", "eval regrade", "sandbox", *(n for n, one in COMMANDS.items() if one.group == "Look")}
-"""Commands that only look at a run: stopped, they leave nothing to resume."""
+"""Commands that only read a run. If stopped, they leave nothing to resume."""
 MOVED = {
     **dict.fromkeys(("run", "sft"), "train"),
     **dict.fromkeys(("play", "chat"), "solve"),
     **dict.fromkeys(("ladder", "passrate", "regrade"), "eval"),
     **dict.fromkeys(("prompts", "tokens"), "inspect"),
 }
-"""The command that each former command is part of now."""
+"""The command that replaces each former command."""
 
 
 def named(words: Sequence[str]) -> tuple[str, list[str]]:
-    """Return the command that words begin with, and the words after it; ValueError if there is none.
+    """Return the command at the beginning of the words, and the remaining words. ValueError without one.
 
     >>> named(["eval", "ladder", "RUN"]), named(["eval", "RUN"])
     (('eval ladder', ['RUN']), ('eval', ['RUN']))
@@ -140,12 +140,12 @@ def named(words: Sequence[str]) -> tuple[str, list[str]]:
 
 
 def examples(name: str) -> list[str]:
-    """Return what can be typed of a command."""
+    """Return example command lines of a command."""
     return [line for line in EXAMPLES.split("\n") if line and named(line.split())[0] == name]
 
 
 def loaded(name: str) -> Any:
-    """Return a command as typer runs it."""
+    """Return a command for typer."""
     from debate_rl.commands.options import Command, as_command
 
     module, _, function = COMMANDS[name].where.partition(":")
@@ -169,7 +169,7 @@ def help_page() -> str:
 
 
 def dispatch(words: Sequence[str]) -> None:
-    """Do what the words of a command line say; it ends by SystemExit."""
+    """Execute a command line. It always ends by SystemExit."""
     if not words or words[0] in ("-h", "--help"):
         print(help_page())
         sys.exit(0 if words else WRONG)
@@ -181,7 +181,7 @@ def dispatch(words: Sequence[str]) -> None:
 
 
 def run(command: Callable[[Sequence[str]], Any] = dispatch) -> None:
-    """Run the command line of this process, with every mistake as one line on stderr."""
+    """Execute this process's command line. Each user error is one line on stderr."""
     # Where a signal ends a round, some of its requests may not have begun.
     warnings.filterwarnings("ignore", r"coroutine '.*' was never awaited", RuntimeWarning)
     warnings.formatwarning = lambda message, *_, **__: f"debate: note: {one_line(message)}\n"
@@ -209,7 +209,7 @@ def run(command: Callable[[Sequence[str]], Any] = dispatch) -> None:
 
 
 def run_alone(function: Callable[..., None], name: str) -> None:
-    """Run one function as a command line of its own, such as an experiment, with the errors of ``debate``."""
+    """Run one function as its own command line, such as an experiment, with the errors of ``debate``."""
     from debate_rl.commands.options import as_command
 
     run(lambda words: as_command(function, ())(words, prog_name=name))
@@ -223,7 +223,7 @@ def _terminate(_signum: int, frame: FrameType | None) -> None:
 
 
 def _stopped() -> str:
-    """Return the last line of a command that was stopped."""
+    """Return the last line of a command that a signal stopped."""
     with suppress(ValueError, IndexError):
         if named(sys.argv[1:])[0] in LOOKING:
             return "stopped"

@@ -1,4 +1,4 @@
-"""Options and arguments that several commands take, how values are checked, and the page of a command."""
+"""Shared options and arguments of commands, checks of their values, and help pages."""
 
 from __future__ import annotations
 
@@ -18,10 +18,7 @@ from debate_rl.training.stops import Stopped
 
 
 def writable(option: typer.CallbackParam, name: str | None) -> str | None:
-    """Return the name of a file that an option is to write.
-
-    ValueError if it cannot be written, before the minutes of work whose figures it would hold.
-    """
+    """Return the file name of an output option. ValueError, before any work, if it cannot be written."""
     if name is None or name == STDOUT_NAME:
         return name
     file = Path(name)
@@ -32,7 +29,7 @@ def writable(option: typer.CallbackParam, name: str | None) -> str | None:
 
 
 def positive(option: typer.CallbackParam, value: int | None) -> int | None:
-    """Return the number of an option; ValueError for one below 1."""
+    """Return an option's number. ValueError if it is below 1."""
     if value is not None and value < 1:
         raise ValueError(f"{option.opts[0]} {value}: needs 1 or more")
     return value
@@ -115,12 +112,12 @@ JudgeOption = Annotated[
 
 
 def named_and_set(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return what words name, and the settings KEY=VALUE among them."""
+    """Split the words into names and KEY=VALUE settings."""
     return [word for word in words if "=" not in word], [word for word in words if "=" in word]
 
 
 def limited(problems: int | None) -> list[str]:
-    """Return the setting of --problems."""
+    """Return the setting that --problems stands for."""
     return [] if problems is None else [f"held_out.limit={problems}"]
 
 
@@ -130,7 +127,7 @@ def listed(text: str) -> list[str]:
 
 
 def turn_of(text: str) -> TurnId:
-    """Return the turn that --turn names; ValueError if it names none.
+    """Return the turn of --turn. ValueError if it is not a turn.
 
     >>> turn_of("2.1")
     TurnId(agent=2, round=1)
@@ -142,7 +139,7 @@ def turn_of(text: str) -> TurnId:
 
 
 def steps_of(text: str) -> tuple[int, int | None]:
-    """Return the first and the last step of A..B, A.., ..B or A; None is the run's last.
+    """Return the first and last step of A..B, A.., ..B or A. None means the run's last step.
 
     >>> steps_of("3..5"), steps_of("3.."), steps_of("..5"), steps_of("4"), steps_of("")
     ((3, 5), (3, None), (0, 5), (4, 4), (0, None))
@@ -159,23 +156,23 @@ def steps_of(text: str) -> tuple[int, int | None]:
 
 
 class Command(TyperCommand):
-    """A command whose page names kinds of values in plain words: FILE, N, TEXT, nothing for a switch."""
+    """A command whose help page names types in plain words: FILE, N, TEXT, and none for a switch."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """Return options and arguments, each with the word that its page has for its value."""
+        """Return the options and arguments, each with the name of its type on the help page."""
         params = super().get_params(ctx)
         for param in params:
             param.display_type_rich = partial(_kind, param)  # type: ignore[attr-defined]
         return params
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the words of the command line; ValueError for a key of a recipe that has dashes before it."""
+        """Parse the words. ValueError for a recipe's key with dashes before it."""
         if any("KEY=" in (param.metavar or "") for param in self.params):
             _refuse_dashes(args, known={name for param in self.params for name in param.opts})
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command; a run that a signal stopped ends it with its own last line."""
+        """Run the command. If a signal stops it, print its last line."""
         try:
             return super().invoke(ctx)
         except Stopped as stop:
@@ -185,7 +182,7 @@ class Command(TyperCommand):
 def as_command(
     function: Callable[..., None], examples: Sequence[str], kind: type[Command] = Command, **context: Any
 ) -> Any:
-    """Return a function as a command whose help ends with its examples."""
+    """Return a function as a command whose help page ends with examples."""
     commands = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     settings = {"help_option_names": ["-h", "--help"], **context}
     commands.command(cls=kind, epilog=example_lines(examples), context_settings=settings)(function)
@@ -193,13 +190,13 @@ def as_command(
 
 
 def example_lines(lines: Sequence[str]) -> str | None:
-    """Return the end of a help page: what can be typed, a line each."""
+    """Return the end of a help page: examples, one per line."""
     head = "Examples:" if len(lines) > 1 else "Example:"
     return "\n\n".join((head, *(f"debate {line}" for line in lines))) if lines else None
 
 
 def _kind(param: Any, ctx: Any) -> str | None:
-    """Return what a page writes behind the name of an option; None for a switch and for an argument."""
+    """Return the type that the help page shows after an option. None for a switch and for an argument."""
     if param.param_type_name == "argument" or param.is_flag:
         return None
     if param.metavar is not None:
@@ -209,7 +206,7 @@ def _kind(param: Any, ctx: Any) -> str | None:
 
 
 def _refuse_dashes(words: Sequence[str], known: set[str]) -> None:
-    """ValueError for ``--KEY=VALUE`` or ``--KEY VALUE`` where KEY is no option and a key of a recipe.
+    """Raise ValueError for ``--KEY=VALUE`` or ``--KEY VALUE`` if KEY is a recipe's key.
 
     >>> _refuse_dashes(["RECIPE", "--plan", "--unknown=1"], known={"--plan"})
     """

@@ -1,4 +1,4 @@
-"""``debate eval passrate RECIPE|RUN``: how often a policy solves each problem, alone, in a file."""
+"""``debate eval passrate RECIPE|RUN``: measure how often a policy solves each problem alone."""
 
 from __future__ import annotations
 
@@ -53,9 +53,10 @@ def passrate(
     ] = None,
     json: JsonFile = None,
 ) -> None:
-    """Measure how often a policy solves each training problem; run it again to continue, or to add samples.
+    """Measure how often a policy solves each training problem.
 
-    The file is what env.difficulty.path reads, of held-out problems held_out.difficulty: docs/curriculum.md.
+    The same command resumes or adds samples. env.difficulty.path reads the file, or held_out.difficulty for
+    held-out problems: docs/curriculum.md.
     """
     if not 1 <= samples <= MAX_SAMPLES:
         raise ValueError(f"--samples {samples}: needs 1 to {MAX_SAMPLES}")
@@ -91,9 +92,9 @@ def passrate(
 
 
 def problems_to_measure(config: Config, *, held_out: bool = False) -> Problems:
-    """Return the problems that a run trains on, before any are left out for their measured difficulty.
+    """Return a run's training problems before any are dropped by measured difficulty.
 
-    ``held_out``: the held-out ones instead. DataError if there are none.
+    ``held_out``: return the held-out problems instead. DataError without problems.
     """
     if held_out:
         environment, problems = load_held_out(config)
@@ -105,9 +106,9 @@ def problems_to_measure(config: Config, *, held_out: bool = False) -> Problems:
 
 
 def pass_rate_plan(config: Config, data: Problems, *, samples: int, requests: int | None) -> EvalPlan:
-    """Return the evaluation that measures them: this many solutions of each problem, and no debates.
+    """Return an evaluation with this many solutions of each problem and no debates.
 
-    DataError for problems that have no truth.
+    DataError for problems without a gold answer.
     """
     if known := next((problem.id for problem in data.train if problem.kind in ("open", "rubric")), None):
         raise DataError(f"{known}: has no gold answer, and so no pass rate; choose other problems")
@@ -119,9 +120,9 @@ def pass_rate_plan(config: Config, data: Problems, *, samples: int, requests: in
 def measure(
     plan: EvalPlan, policy: Unopened, folder: Path, *, tell: Tell = lambda *_: None
 ) -> list[Difficulty]:
-    """Return how often each problem was solved, in their order, those without any verdict left out.
+    """Return how often each problem was solved, in their order, without problems that have no verdict.
 
-    What ``folder`` holds already is not sampled again; a kill loses the replies that had not come.
+    Replies in ``folder`` are not sampled again; a kill loses only unfinished replies.
     """
     found: list[Difficulty] = []
     played = play(plan, policy, folder, tell=tell)
@@ -134,7 +135,7 @@ def measure(
 
 
 def measured_of(config: Config, weights: Path | None, *, samples: int) -> dict[str, str | int | float]:
-    """Return what the head of a difficulty file says: everything that decides a pass rate, and no date."""
+    """Return the head of a difficulty file: everything that decides a pass rate, without a date."""
     own = {} if weights is None else {"sha256": checksum(weights / "manifest.json")}
     return {
         "model": config.model.name_or_path or "tiny",
@@ -151,7 +152,7 @@ def measured_of(config: Config, weights: Path | None, *, samples: int) -> dict[s
 def summary(
     rows: Sequence[Difficulty], levels: Mapping[str, str]
 ) -> dict[str, tuple[Estimate, dict[str, float | int]]]:
-    """Return the pass rate and figures of all problems and of each level; ``levels``: by problem id.
+    """Return pass rate and figures of all problems and of each level. ``levels``: by problem id.
 
     >>> rows = [Difficulty("p", "", 0, 4, 4), Difficulty("q", "", 4, 4), Difficulty("r", "", 2, 4)]
     >>> _, found = summary(rows, {"p": "", "q": "", "r": ""})["all"]

@@ -1,4 +1,4 @@
-"""``debate solve play CONFIG "problem"``: one debate, in colour, with its votes and rewards."""
+"""``debate solve play CONFIG "problem"``: one debate in colour, with its votes and rewards."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def play(
     json: JsonFile = None,
     overrides: Overrides = None,
 ) -> None:
-    """Play one debate: its turns as they come, then its votes and rewards."""
+    """Hold one debate: show each turn as it ends, then votes and rewards."""
     run, settings = open_run_or_recipe(config, overrides or ())
     if settings.model.policy == "vllm":
         refuse_no_gpu(settings)
@@ -126,7 +126,7 @@ def _held(
     *,
     prompts: bool,
 ) -> Debate:
-    """Load the model and hold the debate, printing each turn as it comes."""
+    """Load the model and hold the debate, printing each turn."""
     protocol, mode = settings.debate.of_level(posed.level), settings.grader.final
     turns = turns_of(protocol)
     what = f"{counted(turns, 'turn')} of {counted(protocol.num_agents, 'agent')}"
@@ -159,9 +159,9 @@ def _held(
 
 @contextmanager
 def _folder(name: str, settings: Config) -> Iterator[ShardWriter]:
-    """Hold a folder of played debates of one configuration; RunFolderError if it is something else.
+    """Lock a folder for played debates of one configuration. RunFolderError if it holds anything else.
 
-    Each debate is a step of its own.
+    Each debate is a step.
     """
     config = settings.model_copy(update={"run": settings.run.model_copy(update={"dir": name})})
     with open_run(name, config, seed=config.seed) as run:
@@ -173,7 +173,7 @@ def _folder(name: str, settings: Config) -> Iterator[ShardWriter]:
 
 
 def _keep(writer: ShardWriter, record: Record, settings: Config) -> None:
-    """Write a debate with the advantages that training would give it alone."""
+    """Write a debate with the advantages that it would have as the only debate of a step."""
     scheme, record = scheme_of(settings), replace(record, step=writer.step)
     [replayed] = replay_step(score_step([record], scheme), scheme, {})
     writer.write(replace(record, rewards=replayed.rewards, advantages=replayed.advantages))
@@ -182,9 +182,10 @@ def _keep(writer: ShardWriter, record: Record, settings: Config) -> None:
 def _truth(
     name: str, question: str, answer: str | None, kind: Kind | None = None
 ) -> tuple[Environment, Problem]:
-    """Return what grades the debate, and the problem: of kind "open" where nobody knows the truth.
+    """Return the environment that grades the debate, and the problem: of kind "open" without a gold answer.
 
-    A synthetic family knows it of its own problems; any other needs the answer, in the form of its kind.
+    A synthetic family knows the answers to its own problems. Other problems need an answer in the format of
+    their kind.
 
     >>> [_truth("pair_sum", text, None)[1].kind for text in ("Target 9. Numbers 4 5 1.", "What is 2 + 2?")]
     ['expression', 'open']
@@ -207,9 +208,9 @@ def _truth(
 
 
 class Stage:
-    """Prints what is said in a debate as it comes, with the prompt that it read if ``prompts``.
+    """Prints a debate turn by turn, with the prompts if ``prompts``.
 
-    Model text is printed as plain text: no markup and no terminal control sequence of it takes effect.
+    Model text is printed as plain text: its markup and terminal control sequences have no effect.
     """
 
     def __init__(
@@ -224,7 +225,7 @@ class Stage:
         self._grade, self._prompts = grade, prompts
 
     def show(self, said: Turn | Summary, read: Sequence[Message]) -> None:
-        """Print a turn, or a summary, and before it what it read."""
+        """Print a turn or a summary, after its prompt if requested."""
         for message in read if self._prompts else ():
             self._panel(message.content, f"prompt, {message.role}", "dim")
         if isinstance(said, Summary):
@@ -237,7 +238,7 @@ class Stage:
         self._console.print(panel)
 
     def _show_turn(self, turn: Turn) -> None:
-        """Print a turn, with one line in place of its thinking."""
+        """Print a turn, with its thinking reduced to one line."""
         persona = self._personas[turn.id.agent]
         grade = self._grade(turn) if self._grade is not None and not turn.ballot else None
         mark = "" if grade is None else f" {GRADE_SIGNS[GRADES[grade]]}"
@@ -251,7 +252,7 @@ class Stage:
 
 
 def show_end(debate: Debate, rewards: Rewards, console: Console) -> None:
-    """Print the votes and the rewards of every turn of a debate that was shown."""
+    """Print the votes and the rewards of every turn of a debate."""
     handles = {turn.id.agent: turn.handle for turn in debate.turns}
     votes = [
         (
@@ -289,7 +290,7 @@ def _round_of(turn: Turn) -> str:
 
 
 def plain_text(text: str) -> Text:
-    r"""Return the text without control characters, so that a model cannot drive the terminal.
+    r"""Return the text without control characters, so that a model cannot control the terminal.
 
     >>> plain_text("a\tb [red]\x1b[2J\u202e").plain
     'a b [red]�[2J�'

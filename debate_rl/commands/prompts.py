@@ -1,4 +1,4 @@
-"""``debate inspect prompts``: the exact prompts of a recipe, and where they differ from others."""
+"""``debate inspect prompts``: the exact prompts of a recipe, and differences from other recipes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def prompts(
     tokens: Annotated[bool, typer.Option("--tokens", help="Also print every token with its id.")] = False,
     json: JsonFile = None,
 ) -> None:
-    """Show every kind of prompt as a model gets it, and what training and evaluation do not share."""
+    """Show every kind of prompt as the model receives it, and how training and evaluation differ."""
     names, overrides = named_and_set(what)
     if not names:
         raise ValueError("prompts: name a recipe or a run, as in debate inspect prompts gsm8k_smoke")
@@ -66,7 +66,7 @@ def prompts(
 
 
 def _others(first: Subject, names: Sequence[str], suite: str | None) -> Iterator[tuple[str, Config, int]]:
-    """Yield what the first recipe is compared with: its name, its configuration, and its examples."""
+    """Yield what the first recipe is compared with: a name, a configuration, and examples."""
     yield "training and evaluation", first.config, first.config.shots.final
     for name in names:
         other = Subject(name, first.overrides).config
@@ -79,7 +79,7 @@ def _others(first: Subject, names: Sequence[str], suite: str | None) -> Iterator
 
 
 def _problem(config: Config, question: str | None) -> tuple[Problem, str]:
-    """Return what is asked: a question as given, or the first problem; and a note if it is a sample."""
+    """Return the problem: a given question or the first problem, with a note if it is a sample."""
     if question is not None:
         return Problem("preview", question, "12"), ""
     try:
@@ -90,7 +90,7 @@ def _problem(config: Config, question: str | None) -> tuple[Problem, str]:
 
 
 def _shown(prompt: SentPrompt, *, tokens: bool) -> str:
-    """Return a prompt as lines: what it is for, its text, and perhaps its tokens."""
+    """Return a prompt as lines: its purpose, its text, and its tokens if requested."""
     count = f", {len(prompt.tokens)} tokens" if prompt.tokens else ""
     how = ", ".join(f"{name} {value!r}" for name, value in prompt.settings.items() if value not in ((), 0))
     lines = [f"== {prompt.name}{count}: {how}", prompt.text, "=="]

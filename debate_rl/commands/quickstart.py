@@ -1,4 +1,4 @@
-"""``debate quickstart``: from nothing to a tiny model that learned by debate, with its figures."""
+"""``debate quickstart``: train a tiny model by debate from nothing, and show figures."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from debate_rl.runs.provenance import ChangeRules, checksum, refusal, source_com
 from envs.families import FAMILIES
 
 PAIRS = 100
-"""Fixed pairs on which the judge is compared with the start judge under attack."""
+"""Number of fixed pairs on which the judge under attack is compared with the start judge."""
 KEPT = "quickstart.json"
-"""The file in the run folder that keeps what was measured."""
+"""The file of the run folder that stores the figures."""
 RECIPES = {"pair_sum": "quickstart", "words": "quickstart_words"}
 PROBLEMS = {
     "pair_sum": "Target 19. Numbers 3 8 5 11 2 9.",
@@ -41,7 +41,7 @@ def quickstart(
     json: JsonFile = None,
     overrides: Overrides = None,
 ) -> None:
-    """Train a tiny model by debate from nothing, on a CPU, in minutes; show what it learned."""
+    """Train a tiny model by debate on a CPU, in minutes, and show what it learned."""
     console, config = Console(), _config_of(family, seed, overrides or ())
     folder, name = Path(config.run.dir), f"{family}, seed {seed}"
     measured = _kept(folder, config)
@@ -63,7 +63,7 @@ def quickstart(
 
 
 def _config_of(family: str, seed: int, overrides: Sequence[str]) -> Config:
-    """Return the configuration of the run; ValueError for an unknown family, or if it has no figures."""
+    """Return the configuration of the run. ValueError for an unknown family, or one without figures."""
     if family not in RECIPES:
         raise ValueError(f"--family {family}: unknown; valid: {', '.join(RECIPES)}")
     folder = f"run.dir=runs/quickstart-{family}-{seed}"
@@ -80,7 +80,7 @@ def _config_of(family: str, seed: int, overrides: Sequence[str]) -> Config:
 
 
 def _watching(config: Config) -> Config:
-    """Return the configuration with pairs under attack, unless it says how many, or there cannot be any."""
+    """Add pairs under attack, unless the configuration sets their number or cannot have any."""
     if "judge_pairs" in config.held_out.model_fields_set:
         return config
     held_out = config.held_out.model_copy(update={"judge_pairs": min(PAIRS, config.held_out.limit)})
@@ -92,7 +92,7 @@ def _watching(config: Config) -> Config:
 
 
 def _measured_on(run: Path, config: Config) -> dict[str, str] | None:
-    """Return what the figures of a finished run rest on: its last weights, and the code; None before them."""
+    """Return what a finished run's figures depend on: its last weights and the code. None before the end."""
     saved = [path for path in checkpoints(run / "checkpoints") if step_of(path) == config.train.steps]
     if not saved:
         return None
@@ -101,7 +101,7 @@ def _measured_on(run: Path, config: Config) -> dict[str, str] | None:
 
 
 def _kept(run: Path, config: Config) -> dict[str, Any] | None:
-    """Return what was measured of a run of this very configuration, its weights and this code, if it was."""
+    """Return the stored figures of a run if configuration, weights and code are the same."""
     if not (run / KEPT).is_file() or not (run / "config.toml").is_file():
         return None
     if refusal(changed_settings(run, config), ChangeRules()):
@@ -116,7 +116,7 @@ def _kept(run: Path, config: Config) -> dict[str, Any] | None:
 
 
 def _next_commands(family: str, folder: Path) -> str:
-    """Return what to type next; the program as it was called, where its name alone is not found."""
+    """Return commands to try next, with the program's path if its name alone is not found."""
     called = sys.argv[0]
     debate = called if Path(called).name == "debate" and shutil.which("debate") is None else "debate"
     other = "words" if family == "pair_sum" else "pair_sum"

@@ -1,4 +1,4 @@
-"""What the quick-start measures before and after training, and how it says it."""
+"""The figures of the quick-start before and after training, as tables and sentences."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Snapshot(NamedTuple):
     judge_sampled: Estimate
 
     def of(self, name: str, minus: str | None = None) -> Estimate:
-        """Return a figure over all problems, or what it is above another."""
+        """Return a figure over all problems, or its lead over another figure."""
         scores = self.scores
         figure = scores.estimate(name) if minus is None else difference(scores, name, scores, minus)
         assert figure is not None, name  # every problem that was graded has a value of it
@@ -49,12 +49,12 @@ class Snapshot(NamedTuple):
 
     @property
     def watched(self) -> bool:
-        """Whether the judge was asked about pairs under attack."""
+        """Whether the judge compared pairs under attack."""
         return ATTACKED in self.scores.values
 
 
 def measured_run(config: Config, name: str, console: Console) -> dict[str, Any]:
-    """Warm-start, evaluate, train, evaluate again; a finished run in the folder is only evaluated again."""
+    """Warm-start, evaluate, train and evaluate again. A finished run is only evaluated again."""
     started = time.process_time()
     with open_training(config) as session:
         plain = partial(console.print, soft_wrap=True, markup=False)
@@ -73,7 +73,7 @@ def measured_run(config: Config, name: str, console: Console) -> dict[str, Any]:
 
 
 def snapshot(session: Run) -> Snapshot:
-    """Evaluate the session's weights on its held-out problems."""
+    """Evaluate the run's weights on its held-out problems."""
     config, problems = session.config, session.data.held_out
     if session.step not in session.evaluations and not evaluate_first(session):
         evaluate(session, session.step)
@@ -93,7 +93,7 @@ def snapshot(session: Run) -> Snapshot:
 
 
 def _snapshot_before(session: Run) -> Snapshot:
-    """Evaluate the warm-started weights, also when the session resumes from a later checkpoint."""
+    """Evaluate the warm-started weights, even if the run resumed from a later checkpoint."""
     if session.step == 0:
         return snapshot(session)
     step, session.step = session.step, 0
@@ -132,7 +132,7 @@ def figures_of(before: Snapshot, after: Snapshot, cpu_seconds: float) -> Figures
 
 
 def _hack_gap(run: Path) -> Figures:
-    """Return what persuaders cost the judge more than the start judge; nothing of a run without steps."""
+    """Return how much more persuaders cost the judge than the start judge. Empty for a run without steps."""
     watched = watched_judge(run)
     gaps = [] if watched is None or not watched.step else watched.figures
     found = next((one.gap for one in gaps if one.attack == ATTACK), None)
@@ -142,7 +142,7 @@ def _hack_gap(run: Path) -> Figures:
 def _row(
     value: float, unit: str, n: int, low: float | None = None, high: float | None = None
 ) -> dict[str, object]:
-    """Return one figure; a bound that is unknown or infinite is None."""
+    """Return one figure. A bound that is unknown or infinite is None."""
     known = [bound if bound is not None and isfinite(bound) else None for bound in (low, high)]
     return {"value": value, "unit": unit, "n": n, "low": known[0], "high": known[1]}
 
@@ -186,7 +186,7 @@ def _tokens(shot: Snapshot, mode: str) -> str:
 
 
 def _in_words(figures: Figures, before: Snapshot, after: Snapshot) -> str:
-    """Return what the figures say, gain or no gain."""
+    """Return the figures as sentences, whether or not there is a gain."""
     moved = difference(after.scores, FIRST, before.scores, FIRST)
     assert moved is not None  # both are of the same problems
     change = "debate RL moved it by" if moved.excludes_zero else "no clear change by debate RL:"
@@ -200,7 +200,7 @@ def _in_words(figures: Figures, before: Snapshot, after: Snapshot) -> str:
 
 
 def _beside(other: str, lead: Estimate) -> str:
-    """Return how much more often the winner is right than another; a direction only where it is clear."""
+    """Return how much more often the winner is right. A direction is named only if it is clear."""
     if lead.excludes_zero:
         return f"{'more' if lead.value > 0 else 'less'} often than {other}, by {_gain(lead)}"
     return f"about as often as {other}: {_gain(lead)}"

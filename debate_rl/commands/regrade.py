@@ -1,4 +1,4 @@
-r"""``debate eval regrade``: stored replies under other graders and cut at stop strings, without a model."""
+r"""``debate eval regrade``: grade stored replies in other modes, or cut at stop strings, without a model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from envs.types import Mode
 from transcripts import compile_filter
 
 MODES: tuple[Mode, ...] = ("boxed", "lenient")
-"""In addition to the mode of the stored grades: the strictest and the most lenient of our own."""
+"""Modes in addition to that of the stored grades: our strictest and our most lenient one."""
 _SET = "the prompt set's stop strings"
 
 
@@ -51,10 +51,10 @@ def regrade(
     json: JsonFile = None,
     table: TableFile = None,
 ) -> None:
-    """Grade stored replies again in other modes, and cut at stop strings; no model is loaded.
+    """Grade stored replies again in other modes, or cut at stop strings, without a model.
 
-    With --clip, one table has every part as sampled and clipped, and another how much of a gain between
-    the first weights and others is a better answer, and how much a better end.
+    With --clip, one table has each part as sampled and clipped. Another splits each gain over the first
+    weights into better answers and better endings.
     """
     compile_filter(filter)  # says what is wrong before anything is read
     graders, stops, wanted = modes_named(listed(modes)), regrading.stops_of(clip), steps_of(steps)

@@ -1,4 +1,4 @@
-"""``debate replay RUN``: what another reward scheme would have given the stored debates."""
+"""``debate replay RUN``: rewards of stored debates under another scheme."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from transcripts import RunStore, compile_filter
 
 MAY_CHANGE = ("rewards", "advantages")
 DIFFERS = 1
-"""The exit code where stored numbers are not those of the run's own scheme."""
+"""The exit code if stored numbers are not those of the run's own scheme."""
 CAPTION = (
     "sign (changed), gained, lost: share of turns; gained had none or 0, lost has none or 0; "
     "moved: mean |new - old|; peer and truth are the parts of generator"
@@ -54,7 +54,7 @@ def replay(
 ) -> None:
     """Recompute a run's rewards under another scheme (rewards.*, advantages.*) and show what changes.
 
-    Needs no GPU. Exit code 1: the stored rewards are not those of the run's own scheme.
+    Needs no GPU. Exit code 1 if the stored rewards are not those of the run's own scheme.
     """
     changes = list(overrides or ())
     refuse_other_keys(changes)
@@ -92,7 +92,7 @@ def replay(
 
 
 def refuse_other_keys(overrides: Iterable[str]) -> None:
-    """Raise ConfigError for an override of anything but the rewards and how advantages are made of them."""
+    """Raise ConfigError for an override of any key outside rewards and advantages."""
     for text in overrides:
         path, _ = parse_override(text)
         if path[0] in MAY_CHANGE:
@@ -111,7 +111,7 @@ def _replay(
     steps: tuple[int, int | None],
     folder: Path | None,
 ) -> tuple[Summary, int]:
-    """Go through the debates, write them where a folder is given; return figures and damaged lines."""
+    """Replay the debates, and write them if a folder is given. Return the figures and the damaged lines."""
     summary, (first, last) = Summary(), steps
     with RunStore.open(run) as store, progress_bar() as progress:
         damage = len(store.damage)
@@ -128,7 +128,7 @@ def _replay(
 
 
 def show(run: str, summary: Summary, *, damage: int, only_check: bool) -> None:
-    """Print the check, then the tables, then the debates to open."""
+    """Print the check, the tables, and debates worth opening."""
     console, plain = Console(), plain_console()
     for line in summary.check_lines(run, damage):
         plain.print(line)

@@ -1,4 +1,4 @@
-"""``debate report RUN...``: how well a policy judges and how training went, in files."""
+"""``debate report RUN...``: how well a policy judges and how training went, as files."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def report(
         str, typer.Option(metavar="URL", help="Link figures to their debates in this browser inspector.")
     ] = "",
 ) -> None:
-    """Report how well a policy judges and how training went, as a page and as JSON."""
+    """Report how well a policy judges and how training went, as an HTML page and JSON."""
     refuse_missing()
     compile_filter(filter)  # says what is wrong before anything is read or written
     check_inspector(inspector)
@@ -67,7 +67,7 @@ def report(
 
 
 def refuse_foreign(folder: Path) -> None:
-    """Raise ValueError if a file that a report would replace was not written by one."""
+    """Raise ValueError if a report would replace a file that no report wrote."""
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder}: is not a folder; choose another --out")
     for name in FILES:
@@ -82,7 +82,7 @@ def refuse_foreign(folder: Path) -> None:
 
 
 def _show(runs: Sequence[Judged], answers: Sequence[Answer]) -> None:
-    """Print the answers of the first screen, then the main figures, a column for each run."""
+    """Print the answers of the first screen and the main figures, with a column for each run."""
     say = plain_console().print
     for answer in answers:
         word = f" {answer.word[:1].upper()}{answer.word[1:]}." if answer.word else ""

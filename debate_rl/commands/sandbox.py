@@ -1,4 +1,4 @@
-"""``debate sandbox``: programs run as those of replies are, each reported as a line of JSON."""
+"""``debate sandbox``: run programs as replies do, and report each as a line of JSON."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from debate_rl.formatting import safe_json
 from envs.sandbox import Sandbox
 
 MOST_BYTES = 8 << 20
-"""Of a file: more than the longest program that is run."""
+"""Maximum size of a program file. The longest program that the sandbox runs is shorter."""
 
 
 def sandbox(
@@ -42,7 +42,7 @@ def sandbox(
 ) -> None:
     """Run programs in the sandbox, and print one line of JSON for each: file, status, output, error, seconds.
 
-    Every program has a fresh session. The exit code is 0 when all were run, whatever they did.
+    Every program has a fresh session. The exit code is 0 if all programs ran, whatever their status.
     """
     limits = {"seconds": seconds, "memory_mb": memory_mb}
     given = {name: value for name, value in limits.items() if value is not None}
@@ -82,7 +82,7 @@ async def _in_one_session(box: Sandbox, programs: list[tuple[str, str]]) -> Asyn
 
 
 async def _each_alone(box: Sandbox, programs: list[tuple[str, str]]) -> AsyncIterator[Ran]:
-    """Yield what came of each, in order; they run at once, as many as there is room for."""
+    """Yield the result of each program in order. As many run concurrently as there are sessions."""
 
     async def one(code: str) -> Ran:
         async with box.session() as session:

@@ -1,4 +1,4 @@
-"""``debate solve RUN|RECIPE PROBLEM|FILE|-``: answers by a strategy within a budget, a JSON line each."""
+"""``debate solve RUN|RECIPE PROBLEM|FILE|-``: answers by a strategy within a budget, one JSON line each."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def solve(
     problems: ProblemsOption = None,
     json: JsonFile = None,
 ) -> None:
-    """Answer problems by a strategy, a JSON line each; with --out, run it again to continue."""
+    """Answer problems by a strategy, one JSON line each. With --out, the same command resumes."""
     entry, limit = strategy_named(strategy), _seconds(seconds, hours)
     if plan_only and problem is not None:  # a plan has no problem: the word is a setting
         overrides, problem = [problem, *(overrides or ())], None
@@ -140,7 +140,7 @@ def solve(
 
 
 def _seconds(seconds: float | None, hours: float | None) -> float | None:
-    """Return the seconds of all problems; ValueError for two limits, or an invalid one."""
+    """Return the seconds for all problems. ValueError for two limits, or an invalid one."""
     if seconds is not None and hours is not None:
         raise ValueError("--seconds and --hours: give one of them")
     limit = seconds if hours is None else hours * HOUR
@@ -151,7 +151,7 @@ def _seconds(seconds: float | None, hours: float | None) -> float | None:
 
 
 def _settings(plan: SolvePlan, config: Config, weights: Path | None, judge: Model | None) -> dict[str, Any]:
-    """Return what decides the answers, as the head of the file has it."""
+    """Return everything that decides the answers, for the head of the file."""
 
     def of(config: Config, weights: Path | None) -> dict[str, Any]:
         facts = identity(config, (), weights, (plan.seed,), direct=True)
@@ -170,9 +170,9 @@ def _solve(
     kept: AnswersFile | None,
     json: str | None,
 ) -> None:
-    """Solve what has no answer yet; each line goes to the file, or to the standard output.
+    """Solve the problems without an answer.
 
-    What all of it was worth is said on the standard error.
+    Each line goes to the file or to standard output, and a summary to standard error.
     """
     problems, say = posed.problems, plain_console(stderr=True).print
     lines = [] if kept is None else list(kept.lines)

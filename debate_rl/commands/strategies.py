@@ -1,4 +1,4 @@
-"""Strategies compared at equal cost: ``debate eval --strategies a,b`` and ``debate eval ladder``."""
+"""Compare strategies at equal cost: ``debate eval --strategies a,b`` and ``debate eval ladder``."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from debate_rl.strategies.solving import STRATEGIES, entry_named, with_tools
 from debate_rl.strategies.work import Judge, SolvePlan
 
 SAMPLES = 16
-"""Solutions of each problem where ``--samples`` says no other number."""
+"""Solutions of each problem if ``--samples`` is not given."""
 GROUPS = {"all": [name for name, one in STRATEGIES.items() if not one.tools], "ladder": LADDER}
 HEADS = ("strategy", "accuracy", "equal generated", "minus it", "equal total", "minus it")
 HEADS += ("oracle gap", "no answer", "generated", "read", "compared")
 
 
 def contenders_named(text: str, table: Mapping[str, Contender] = CONTENDERS) -> dict[str, Contender]:
-    """Return the contenders of a list a,b; "all" are all without programs, "ladder" those of the ladder.
+    """Return the contenders of a list a,b. "all": those without programs; "ladder": those of the ladder.
 
-    ValueError for an unknown one, or none.
+    ValueError for an unknown contender, or none.
 
     >>> [*contenders_named("greedy, majority")]
     ['greedy', 'majority']
@@ -49,7 +49,7 @@ def contenders_named(text: str, table: Mapping[str, Contender] = CONTENDERS) -> 
 
 
 def compare(tasks: Sequence[EvalTask], names: str, *, judge: str | None, json: str | None) -> None:
-    """Print one table for each evaluation, and write all of them as JSON."""
+    """Print one table for each evaluation, and write all tables as JSON."""
     contenders, rows = contenders_named(names), list[dict[str, object]]()
     for task in tasks:
         if task.damage is not None:
@@ -66,9 +66,9 @@ def compare(tasks: Sequence[EvalTask], names: str, *, judge: str | None, json: s
 def compared(
     task: EvalTask, contenders: Mapping[str, Contender], judge: str | None = None
 ) -> tuple[Comparison, Path]:
-    """Return the contenders' figures on the problems of an evaluation, and the folder with their replies.
+    """Return the contenders' figures on an evaluation's problems, and the folder of their replies.
 
-    One model serves all of them, with programs where they run.
+    One model serves all contenders, with programs for those that run them.
     """
     config, seed = task.opened[1], task.options.seed
     environment, problems = graded_problems(config, task.one.key)
@@ -112,7 +112,7 @@ def compared(
 
 
 def show(found: Comparison, title: str | None = None) -> None:
-    """Print a table of strategies, and what to know of it."""
+    """Print a table of strategies with notes."""
     print_table([HEADS, *map(_cells, found.measured.values())], title)
     say = plain_console().print
     say(f"{len(found.problems)} problems, seed {found.seed}, {found.samples} solutions to select from.")

@@ -1,4 +1,4 @@
-"""``debate sweep``: arms of a recipe over several seeds, and a table of what each came to."""
+"""``debate sweep``: train the arms of a recipe over several seeds, and compare them in a table."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def sweep(
     table: TableFile = None,
     json: JsonFile = None,
 ) -> None:
-    """Train every arm with every seed, and compare them; the same command again does what is left.
+    """Train every arm with every seed, and compare them. The same command resumes.
 
     Arms of one seed begin from the same weights and are compared problem by problem: docs/sweeps.md.
     """
@@ -80,7 +80,7 @@ def sweep(
 
 
 def _figure_tables(figures: Sequence[ArmFigure], arms: Sequence[Arm]) -> dict[str, list[tuple[str, ...]]]:
-    """Return a table of each figure, the arms below each other."""
+    """Return a table of each figure, one line per arm."""
     heads = ("arm", "after step", "seeds", "value", "gained", f"minus {arms[0].name}", "p, adjusted")
     tables: dict[str, list[tuple[str, ...]]] = {}
     for row in figures:
@@ -92,7 +92,7 @@ def _figure_tables(figures: Sequence[ArmFigure], arms: Sequence[Arm]) -> dict[st
 
 
 def _text(estimate: Estimate | None, *, signed: bool = False) -> str:
-    """Return an estimate with its interval; tokens and other large numbers have no decimals."""
+    """Return an estimate with its interval. Large numbers, such as tokens, have no decimals."""
     if estimate is None:
         return ""
     digits = 3 if abs(estimate.value) < 10 else 0
@@ -104,7 +104,7 @@ def _text(estimate: Estimate | None, *, signed: bool = False) -> str:
 
 
 def _notes(settings: Sweep, runner: Runner, arms: Sequence[Arm]) -> Iterator[str]:
-    """Yield notes on the tables' intervals, on what failed, and on what to do next."""
+    """Yield notes on the tables' intervals, on failures, and on what to do next."""
     if (count := len(settings.seeds_from(0))) > 1:
         yield f"95% intervals over {count} seeds and held-out problems; differences are by seed and problem."
     else:

@@ -67,7 +67,7 @@ def tokens(
 
 
 def _note(run: Path, kept: KeptWeights, version: int) -> str:
-    """Return which weights the trainer's figures are of; ``version`` sampled the turn."""
+    """Return which weights gave the trainer's figures. ``version`` sampled the turn."""
     name = "the weights the run began with" if kept.path is None else kept.path.relative_to(run)
     trainer = f"trainer: {name}, policy version {kept.version}"
     if kept.version == version:

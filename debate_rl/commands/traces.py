@@ -1,4 +1,4 @@
-"""``debate traces``: verified replies of a teacher, winners or turns of debates, and files of them as one."""
+"""``debate traces``: verified replies of a teacher, winners or turns of debates, and merged trace files."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def traces(
     levels: Annotated[str, typer.Option(metavar="A,B", help="Keep these levels only.")] = "",
     json: JsonFile = None,
 ) -> None:
-    """Collect right replies to training problems, to be learnt by debate train; run it again to continue."""
+    """Collect right replies to training problems, for debate train to learn. The same command resumes."""
     own = read_traces([Path(against)]) if against is not None else []
     names, overrides = named_and_set(what)
     if not names:
@@ -129,7 +129,7 @@ def traces(
 
 
 def _say_style(kept: Sequence[Trace], own: Sequence[Trace], against: str) -> dict[str, object]:
-    """Print how long the traces are compared with those of the model that is to learn; return the medians."""
+    """Print the length of the traces relative to those of the model that will learn; return the medians."""
     figures: dict[str, object] = {"file": against}
     for name, theirs, ours, apart in foreign(kept, own):
         warning = "; a foreign style, which may cost what the model can do" if apart else ""
@@ -141,7 +141,7 @@ def _say_style(kept: Sequence[Trace], own: Sequence[Trace], against: str) -> dic
 
 
 def _say_yield(harvest: Harvest, *, genselect: bool) -> dict[str, object]:
-    """Print how many replies are right, by level, and what that does to the traces; return the figures.
+    """Print how many replies are right, by level, and what the traces then lack; return the figures.
 
     With ``genselect``: how many lists have both right and wrong solutions.
     """
@@ -162,7 +162,7 @@ def _say_yield(harvest: Harvest, *, genselect: bool) -> dict[str, object]:
 def _sampled(
     name: str, overrides: Sequence[str], samples: int, seed: int, weights: str, *, genselect: bool
 ) -> Harvest:
-    """Return what a teacher replied to training problems; replies that are kept are not sampled again."""
+    """Return a teacher's replies to training problems. Stored replies are not sampled again."""
     run, config = open_run_or_recipe(name, overrides)
     path = weights_named(run, weights, name)
     data = load_run_problems(config)

@@ -34,9 +34,9 @@ def train(
     ] = None,
     json: JsonFile = None,
 ) -> None:
-    """Train as the recipe says: by RL, supervised (sft.data), or its stages; stage=NAME does one of them.
+    """Train by RL, on replies (sft.data), or by stages; stage=NAME trains one stage.
 
-    The same command, or one with the run's folder, resumes what stopped.
+    The same command, or one with the run's folder, resumes.
     """
     if memory is not None and not (plan and 0 < memory < 1 << 30):
         raise ValueError(
@@ -56,7 +56,7 @@ def train(
 def _do(
     settings: Config, where: Path, *, plan: bool, memory: float | None, json: str | None, only: str | None
 ) -> None:
-    """Train or plan; then print the table of the strategies that the recipe names."""
+    """Train or plan, then print the table of the recipe's strategies."""
     from debate_rl.curriculum.train import plan_lines, plan_stages, train_run, train_stages  # load torch
 
     ranks = Ranks.launched()
@@ -82,7 +82,7 @@ def _do(
 
 
 def _last_run(settings: Config) -> Path | None:
-    """Return the run whose weights are the end of all; None if stages are still to come."""
+    """Return the run with the final weights. None if stages are still missing."""
     run = Path(settings.run.dir)
     if not settings.stages:
         return run
@@ -92,9 +92,9 @@ def _last_run(settings: Config) -> Path | None:
 
 
 def settings_of(name: str, overrides: Sequence[str], *, starts: bool) -> Config:
-    """Return the configuration of a recipe, or of a run: it continues where its folder lies now.
+    """Return the configuration of a recipe, or of a run, which then continues in its current folder.
 
-    ``starts``: whether it is to run on this machine, which is refused first of all for want of a GPU.
+    ``starts``: whether it runs on this machine; a missing GPU is refused first.
     """
     run, settings = open_run_or_recipe(name, overrides)
     if starts:

@@ -1,4 +1,4 @@
-"""One configuration for a whole run. Every default stands in its own model; this page joins them."""
+"""The configuration of a whole run. Each table's model defines its defaults; this module joins the tables."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ from rewards import RewardConfig, check_scheme
 Control: TypeAlias = Literal["none", "random_judge", "shuffled_votes", "own_answer", "random_reward"]
 SharedControl: TypeAlias = Literal["flipped_votes", "shared_errors"]
 RAMPED = ("debate", "rewards", "advantages")
-"""The tables whose numbers may change with the step."""
+"""Tables whose numbers may change with the step."""
 DATA = "data"
-"""Not a key: the name by which ``run.allow_changes`` allows problems, golds or files to be others."""
+"""Not a key: the name by which ``run.allow_changes`` allows other problems, gold answers or files."""
 
 
 class RunConfig(Settings):
-    """Where the run lives."""
+    """The folder of the run."""
 
     dir: str = Field(default="runs/debate", min_length=1)
     """The run folder, created if missing. Another configuration never overwrites it. In a recipe,
@@ -132,12 +132,12 @@ class TrainConfig(RunSize):
 
     @property
     def chunk(self) -> int:
-        """How many debates of a problem are held at a time, at most."""
+        """Maximum number of debates of a problem that are held at a time."""
         return self.adaptive.chunk if self.adaptive else self.group_size
 
     @property
     def draws_rewards(self) -> bool:
-        """Whether coins replace truth."""
+        """Whether random rewards replace truth."""
         return self.control == "random_reward"
 
     @property
@@ -157,12 +157,12 @@ def _replaced(settings: S, path: Sequence[str], value: object) -> S:
 
 
 def _named(table: Any) -> Any:
-    """Return what was named in a table; one that is not of settings as it is."""
+    """Return the fields that a table sets, or the value itself if it is not a settings object."""
     return table.model_dump(exclude_unset=True) if isinstance(table, Settings) else table
 
 
 class Config(Seeded):
-    """Everything a run needs, as written in a TOML recipe."""
+    """The configuration of a run, as written in a TOML recipe."""
 
     renamed = {"goal": "train.target"}  # noqa: RUF012
 
@@ -198,7 +198,7 @@ class Config(Seeded):
     @model_validator(mode="before")
     @classmethod
     def _large_batches_for_vllm(cls, data: Any) -> Any:
-        """A run that vLLM samples learns on a GPU: rows share prompts, and a forward pass is larger."""
+        """Change defaults for runs with vLLM: rows share prefixes, and forward passes are larger."""
         tables = data if isinstance(data, dict) else {}
         model, learner = (_named(tables.get(name, {})) for name in ("model", "learner"))
         if not isinstance(model, dict) or not isinstance(learner, dict) or model.get("policy") != "vllm":
@@ -208,7 +208,7 @@ class Config(Seeded):
     @model_validator(mode="before")
     @classmethod
     def _no_division_for_dr_grpo(cls, data: Any) -> Any:
-        """Dr. GRPO divides by no standard deviation, unless a scale is named."""
+        """Dr. GRPO divides by no standard deviation unless a scale is set."""
         tables = data if isinstance(data, dict) else {}
         learner, advantages = (_named(tables.get(name, {})) for name in ("learner", "advantages"))
         if (
@@ -266,9 +266,9 @@ class Config(Seeded):
             check_weights(index, self.of_stage(index).model, self.model)
 
     def of_stage(self, index: int, *, demotes: bool = False, **others: Table | int) -> Self:
-        """Return the configuration of a run of a stage, with ``others`` besides what the stage changes.
+        """Return the configuration of a stage's run, with ``others`` in addition to the stage's changes.
 
-        ``demotes``: whether it may go back to the stage before. ValueError names the stage and the key.
+        ``demotes``: whether it may return to the previous stage. ValueError names the stage and the key.
         """
         stage = (self.stages or ())[index]
         tables = merged(self.model_dump(exclude_unset=True, exclude={"stages"}), stage.tables())
@@ -284,7 +284,7 @@ class Config(Seeded):
             raise ValueError(f"stages.{index} ({stage.name}): {key}{': ' if key else ''}{message}") from error
 
     def _contradictions(self) -> Iterator[str]:
-        """Yield what is wrong with keys of several tables, and a way out."""
+        """Yield a message for each contradiction between keys of several tables, with a way out."""
         train, vllm = self.train, self.model.vllm
         ahead, oldest, on_vllm = train.async_level, self.learner.max_staleness, self.model.policy == "vllm"
         if self.sampling.remembers and ahead:
@@ -331,7 +331,7 @@ class Config(Seeded):
         yield from self._impossible_groups()
 
     def _impossible_groups(self) -> Iterator[str]:
-        """Yield what no group of debates can have; of one agent no debate is both right and wrong."""
+        """Yield a message for each group that cannot exist: one agent is never both right and wrong."""
         adaptive, most = self.train.adaptive, self.train.group_size
         if adaptive is None:
             return
@@ -378,32 +378,32 @@ class Config(Seeded):
 
     @property
     def vllm_within(self) -> bool:
-        """Whether vLLM, where it samples, does so within the learner's process, in turn with the learner."""
+        """Whether vLLM, if used, samples within the learner's process, alternating with the learner."""
         vllm = self.model.vllm
         return not (vllm.engines or vllm.servers or self.train.async_level)
 
     @property
     def verifier_name(self) -> str:
-        """The verifier model, or the path of a policy of your own; "" without one."""
+        """The verifier model, or the path of a custom policy; "" without one."""
         name = self.verifier.endpoint
         return "" if name is None else self.endpoints[name].name
 
     def at_step(self, step: int) -> Self:
-        """Return the configuration of a step: a number instead of every ramp."""
+        """Return the configuration at a step, with a number in place of every ramp."""
         tables = {name: settings_at(getattr(self, name), step) for name in RAMPED}
         return self.model_copy(update=tables)
 
     def with_chosen(self, chosen: Mapping[str, bool | float]) -> Self:
-        """Return the configuration with these values at their keys, instead of "auto"."""
+        """Return the configuration with these values in place of "auto"."""
         config = self
         for key, value in chosen.items():
             config = _replaced(config, key.split("."), value)
         return config
 
     def resolved_learner(self, chosen: Mapping[str, bool | float] | None = None) -> LearnerConfig:
-        """Return the learner's settings with its seed, dr_grpo's constant and what was chosen filled in.
+        """Return the learner's settings with its seed, dr_grpo's constant and the chosen values.
 
-        Rows older than ``train.async_level`` allows come from an error, and are dropped.
+        Rows older than ``train.async_level`` allows would come from a fault, and are dropped.
         """
         whole = self.debate.max_tokens + self.debate.thinking_tokens
         oldest = self.learner.max_staleness

@@ -1,4 +1,4 @@
-"""The data of a run: problems to train on and to evaluate on, examples to show, replies to learn."""
+"""The data of a run: training and held-out problems, examples in prompts, and replies to learn."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from debate.settings import Seeded, Settings
 Order: TypeAlias = Literal["random", "easy_first", "hard_first", "format_first"]
 NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 OF_FIGURES = ("direct", "debate", "judge", "problems", "ungraded")
-"""What the names of held-out figures begin with."""
+"""Prefixes of the names of held-out figures."""
 
 
 class _Split(Settings):
@@ -26,7 +26,7 @@ class _Split(Settings):
 
 
 class Files(_Split):
-    """Rows of files, or of a data set."""
+    """Rows of files or of a data set."""
 
     path: str | None = None
     """A local JSONL, JSON or Parquet file in place of the data hub, or a folder or glob of such files. File
@@ -36,7 +36,7 @@ class Files(_Split):
 
 
 class RunSize(Settings):
-    """How long a run learns, and from how much at once."""
+    """The length of a run and the size of its steps."""
 
     steps: int | None = Field(default=None, ge=0)
     """Optimizer steps. With ``epochs``, the maximum."""
@@ -48,14 +48,14 @@ class RunSize(Settings):
 
 
 class Levels(Settings):
-    """Some of the problems."""
+    """A choice of levels."""
 
     levels: tuple[str | int, ...] | None = None
     """Keep only these levels."""
 
 
 class Selection(_Split, Levels):
-    """Some of the rows."""
+    """A choice of rows."""
 
     limit: int | None = Field(default=None, ge=1)
     """Maximum number, drawn with the run's seed."""
@@ -71,7 +71,7 @@ class ProblemSet(Selection, Files):
 
 
 class MixedSet(ProblemSet):
-    """One of the data sets that training problems are drawn from."""
+    """One data set of a mixture of training problems."""
 
     name: str
     """Name of the set in metrics: lower-case letters, digits and _."""
@@ -90,15 +90,15 @@ class MixedSet(ProblemSet):
 
 
 def knots(ramps: Sequence[Ramp]) -> list[int]:
-    """Return the steps at which ramps bend, and step 0: between two of them each is a straight line."""
+    """Return step 0 and the steps at which ramps bend. Between two of them every ramp is linear."""
     return sorted({0, *(step for ramp in ramps if isinstance(ramp, Points) for step, _ in ramp)})
 
 
 def check_mix(mix: Sequence[MixedSet]) -> None:
-    """ValueError for two sets of one name, and where at some step no set has a weight above 0.
+    """Raise ValueError for two sets of one name, and for a step at which all weights are 0.
 
-    Weights are straight lines between knots and never negative, so all are 0 between two knots only where
-    they are 0 at both.
+    Weights are linear between knots and never negative, so all are 0 between two knots only if all are 0 at
+    both.
     """
     names = [one.name for one in mix]
     if twice := next((name for name in names if names.count(name) > 1), None):
@@ -110,7 +110,7 @@ def check_mix(mix: Sequence[MixedSet]) -> None:
 
 
 class DifficultyConfig(Settings):
-    """What ``debate eval passrate`` measured of the training problems, and what is made of it."""
+    """How a run uses the pass rates that ``debate eval passrate`` measured on training problems."""
 
     path: str
     """A file written by ``debate eval passrate``."""
@@ -137,12 +137,12 @@ class DifficultyConfig(Settings):
 
     @property
     def changes(self) -> bool:
-        """Whether its bounds change with the step."""
+        """Whether the bounds change with the step."""
         return isinstance(self.at_least, Points) or isinstance(self.at_most, Points)
 
 
 class EnvConfig(ProblemSet):
-    """Which problems, and the truth about them."""
+    """The training problems."""
 
     renamed = {"test_time_learning": 'decontaminate = "never"'}  # noqa: RUF012
 
@@ -164,7 +164,7 @@ class EnvConfig(ProblemSet):
 
     @property
     def test_time_learning(self) -> bool:
-        """Whether held-out problems are trained on, on purpose."""
+        """Whether the run trains on held-out problems on purpose."""
         return self.decontaminate == "never"
 
     @model_validator(mode="after")
@@ -236,7 +236,7 @@ class HeldOutConfig(HeldOutSet):
         return value
 
     def due(self, done: int, steps: int) -> bool:
-        """Return whether weights that have done so many of the steps are evaluated.
+        """Return whether to evaluate after ``done`` of the steps.
 
         >>> [done for done in range(6) if HeldOutConfig(every=2).due(done, 5)]
         [0, 2, 4, 5]
@@ -245,7 +245,7 @@ class HeldOutConfig(HeldOutSet):
 
 
 def check_judge_pairs(held_out: HeldOutConfig, debate: DebateConfig) -> None:
-    """ValueError if pairs are to be judged that no evaluation would show, or no agent could judge."""
+    """Raise ValueError if no evaluation would show the pairs, or no agent could judge them."""
     if not held_out.judge_pairs:
         return
     ways = {
@@ -266,7 +266,7 @@ def check_judge_pairs(held_out: HeldOutConfig, debate: DebateConfig) -> None:
 
 
 class ShotsConfig(Files):
-    """The solved examples that prompts of the first round show before a problem."""
+    """Solved examples before a problem in first-round prompts."""
 
     renamed = {"until": "a point of shots.count, as in [[0, 4], [100, 0]]"}  # noqa: RUF012
 
@@ -287,7 +287,7 @@ class ShotsConfig(Files):
         return self
 
     def count_at(self, step: int) -> int:
-        """Return how many examples a step of training shows.
+        """Return the number of examples at a step of training.
 
         >>> [ShotsConfig(count=[[0, 4], [8, 0]]).count_at(step) for step in range(9)]
         [4, 4, 3, 3, 2, 2, 1, 1, 0]
@@ -296,17 +296,17 @@ class ShotsConfig(Files):
 
     @property
     def most(self) -> int:
-        """How many examples a step shows at most."""
+        """The maximum number of examples at any step."""
         return ceil(max(values_of(self.count)))
 
     @property
     def final(self) -> int:
-        """How many examples evaluations show: the same before, during and after training."""
+        """The number of examples in evaluations, which is the same before, during and after training."""
         return ceil(values_of(self.count)[-1])
 
 
 class SftConfig(Selection, RunSize):
-    """Which replies are learnt, and how often; off without ``data``. The optimizer is that of [learner]."""
+    """Supervised training: the replies and their number; off without ``data``."""
 
     data: tuple[str, ...] = ()
     """Files of replies (JSON lines, JSON or Parquet, such as those of ``debate traces``), and data sets with
@@ -336,7 +336,7 @@ class SftConfig(Selection, RunSize):
 
 
 class AdaptiveConfig(Settings):
-    """How many debates a problem gets: until enough of them are right, and enough are wrong."""
+    """The number of debates per problem: until enough are right and enough are wrong."""
 
     chunk: int = Field(ge=1)
     """Debates per problem held at a time, until the problem has enough right and wrong ones or
@@ -349,7 +349,7 @@ class AdaptiveConfig(Settings):
 
 
 class SamplingConfig(Settings):
-    """Gates that a training problem passes before a step draws it; none unless one is set."""
+    """Gates that decide whether a step draws a problem; none by default."""
 
     renamed = {  # noqa: RUF012
         "measured_at_least": "env.difficulty.at_least",
@@ -382,5 +382,5 @@ class SamplingConfig(Settings):
 
     @property
     def remembers(self) -> bool:
-        """Whether a gate looks at what earlier steps of the run came to."""
+        """Whether a gate depends on results of earlier steps."""
         return self.towards_half or self.rest_steps > 0 or self.retry_steps > 0

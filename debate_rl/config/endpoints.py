@@ -1,7 +1,7 @@
-"""Models that are not trained: servers, models in this process, and policies of your own, by name.
+"""Models that are not trained, by name: servers, models in this process, and custom policies.
 
-``[endpoints.NAME]`` says how one is reached; ``verifier.endpoint``, ``summarizer.endpoint`` and
-``remote.endpoint`` say which of them does that job.
+``[endpoints.NAME]`` defines one. ``verifier.endpoint``, ``summarizer.endpoint`` and ``remote.endpoint`` name
+the endpoint for each role.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from debate_rl.config.models import ModelConfig, ServerConfig
 
 
 class EndpointConfig(ServerConfig):
-    """A model that is not trained, and how it is reached."""
+    """A model that is not trained, and how to reach it."""
 
     model: str | None = None
     """Name of the model at its server; with policy = "local" a hub id or folder."""
@@ -44,18 +44,18 @@ class EndpointConfig(ServerConfig):
 
     @property
     def name(self) -> str:
-        """The model, or the path of a policy of your own."""
+        """The model, or the path of a custom policy."""
         return self.model or self.policy or ""
 
     def as_model(self) -> ModelConfig:
-        """Return it as a model that plays."""
+        """Return the endpoint as a ``ModelConfig``."""
         server = ServerConfig(**self.model_dump(include=set(ServerConfig.model_fields)))
         policy = "openai" if self.policy is None else None if self.policy == "local" else self.policy
         return ModelConfig(name_or_path=self.model, policy=policy, server=server)
 
 
 class RoleConfig(Settings):
-    """Which endpoint scores replies (verifier), writes summaries (summarizer) or plays remote seats."""
+    """The endpoint that scores replies (verifier), writes summaries (summarizer) or plays remote seats."""
 
     endpoint: str | None = None
     """Name of the endpoint that does this job. None: there is no verifier and no remote seat, and the agents'
@@ -63,7 +63,7 @@ class RoleConfig(Settings):
 
 
 def check_endpoint(key: str, name: str | None, endpoints: dict[str, EndpointConfig]) -> None:
-    """ValueError if ``key`` names an endpoint that [endpoints] lacks."""
+    """Raise ValueError if ``key`` names an endpoint that [endpoints] does not define."""
     if name is not None and name not in endpoints:
         hint = did_you_mean(name, endpoints, f"add a table [endpoints.{name}] with model and base_url")
         raise ValueError(f"{key} = {name!r}: no endpoint has this name; {hint}")

@@ -1,4 +1,4 @@
-"""Which engine samples and learns: this process, or a service under the same loop."""
+"""The engine that samples and learns: this process, or a service under the same training loop."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from debate_rl.addresses import checked_url
 
 
 class EngineConfig(Settings):
-    """Where forward and backward passes are computed."""
+    """Where forward and backward passes run."""
 
     kind: Literal["local", "tinker"] = "local"
     """"local": this process, or those of torchrun. "tinker": a server of the Tinker API, which samples and

@@ -1,4 +1,4 @@
-"""How the answers of a run are found and compared."""
+"""How answers are extracted and compared."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from envs.types import Mode
 
 
 class GraderConfig(Settings):
-    """Where the answer of a solution is, and when it is right: the modes of docs/grading.md."""
+    """How the answer of a solution is extracted and graded, by the modes of docs/grading.md."""
 
     renamed = dict.fromkeys(
         ("strict_mode", "strict_from"), 'mode, as in grader.mode = [[0, "lenient"], [100, "boxed"]]'
@@ -32,11 +32,11 @@ class GraderConfig(Settings):
 
     @property
     def modes(self) -> tuple[tuple[int, Mode], ...]:
-        """Each mode with the first step that it grades."""
+        """Each mode with the first step at which it grades."""
         return ((0, self.mode),) if isinstance(self.mode, str) else self.mode
 
     def mode_at(self, step: int) -> Mode:
-        """Return the mode that grades a step of training.
+        """Return the mode at a step of training.
 
         >>> grader = GraderConfig(mode=((0, "lenient"), (10, "boxed")))
         >>> grader.mode_at(9), grader.mode_at(10), grader.final
@@ -46,5 +46,5 @@ class GraderConfig(Settings):
 
     @property
     def final(self) -> Mode:
-        """The mode of evaluations: the same before, during and after training, to compare them."""
+        """The mode of all evaluations, so that they can be compared."""
         return self.modes[-1][1]

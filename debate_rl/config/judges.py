@@ -33,15 +33,15 @@ DECIDE = (
     ),
     *("max_tokens", "thinking_tokens", "context_tokens", "top_p", "top_k"),
 )
-"""The keys of a protocol that decide a ballot, in addition to its prompts and personas."""
+"""Keys of a protocol that decide a ballot, in addition to prompts and personas."""
 KEYS = {"debate": (*DECIDE, "personas"), "model": ("chat",)}
-"""The keys of a judge's file, by table: no others are taken from a folder that anybody may have made."""
+"""The accepted keys of a judge's file, by table. The folder may come from anybody."""
 
 
 def judge_files(protocol: DebateConfig, model: ModelConfig) -> dict[str, str]:
-    """Return the files that a judge's folder has in addition to its weights, by name.
+    """Return the files of a judge's folder in addition to its weights, by name.
 
-    ``protocol``: that of its debates; personas are written out as they sit, own code and presets too.
+    ``protocol``: that of its debates. Personas are written out by seat, including custom code and presets.
     """
     plain = protocol.model_dump(mode="json", exclude_none=True)
     personas = [
@@ -54,9 +54,9 @@ def judge_files(protocol: DebateConfig, model: ModelConfig) -> dict[str, str]:
 
 
 def judge_tables(folder: Path) -> Mapping[str, Any]:
-    """Return a judge's folder as the tables of a recipe; {} if it holds none.
+    """Return a judge's folder as the tables of a recipe, or {} if it holds no judge.
 
-    OSError or ValueError for a file that is missing or not one.
+    OSError or ValueError for a missing or damaged file.
     """
     path = folder / JUDGE
     if not any((folder / name).exists() for name in (JUDGE, PROMPTS)):

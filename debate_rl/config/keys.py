@@ -1,4 +1,4 @@
-"""Dotted keys of a configuration: which there are, what they mean, which take the word "none" as a value."""
+"""Dotted keys of a configuration: their types, their meanings, and nearest names for typing errors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BASIC = (
 
 
 def key_type(model: type[Settings], path: Sequence[str]) -> Any:
-    """Return the type of the value at a key path, ``Any`` inside a free table; None if no such key is.
+    """Return the type of the value at a key path: ``Any`` inside a free table, None if there is no such key.
 
     >>> from learner.update.config import LearnerConfig
     >>> key_type(LearnerConfig, ["lr"]), key_type(LearnerConfig, ["rl"])
@@ -48,7 +48,7 @@ def key_type(model: type[Settings], path: Sequence[str]) -> Any:
 
 
 def table_of(kind: Any) -> type[Settings] | None:
-    """Return the settings that a type is, or that or None; None for any other type, as a list of settings."""
+    """Return the settings class of a type, or of its part other than None. None for any other type."""
     if get_origin(kind) in (dict, tuple):
         return None
     options = (option for option in (kind, *get_args(kind)) if isinstance(option, type))
@@ -56,7 +56,7 @@ def table_of(kind: Any) -> type[Settings] | None:
 
 
 def named_tables_of(kind: Any) -> type[Settings] | None:
-    """Return the settings of each table in a dict of tables with names; None for any other type.
+    """Return the settings class of the values of a dict of named tables. None for any other type.
 
     >>> from debate_rl.config.endpoints import EndpointConfig
     >>> named_tables_of(dict[str, EndpointConfig] | None).__name__, named_tables_of(dict[str, int])
@@ -77,7 +77,7 @@ def takes_none_as_a_word(kind: Any) -> bool:
 
 
 def check_key(model: type[Settings], key: str) -> None:
-    """ValueError when a dotted key (or table) is none of the model's; the message has the nearest one."""
+    """Raise ValueError if a dotted key (or table) does not exist. The message has the nearest name."""
     path = key.split(".")
     if key_type(model, path) is None:
         table = table_of(key_type(model, path[:-1])) if path[1:] else model
@@ -88,7 +88,7 @@ def check_key(model: type[Settings], key: str) -> None:
 
 
 class Key(NamedTuple):
-    """A key's field, its value where nothing is set (PydanticUndefined: it must be set), and its table."""
+    """A key's field, its default (PydanticUndefined if it must be set), and its table."""
 
     field: FieldInfo
     default: object
@@ -96,7 +96,7 @@ class Key(NamedTuple):
 
 
 def all_keys(model: type[Settings], settings: object = None) -> dict[str, Key]:
-    """Return every dotted key, a table before the keys in it; ``settings`` are a table's own defaults.
+    """Return every dotted key, each table before its keys. ``settings`` are a table's own defaults.
 
     >>> from learner.advantages import AdvantageConfig
     >>> keys = all_keys(AdvantageConfig)
@@ -116,10 +116,10 @@ def all_keys(model: type[Settings], settings: object = None) -> dict[str, Key]:
 
 
 def listed_keys(model: type[Settings]) -> dict[str, dict[str, Key]]:
-    """Return each key that a reader needs to see once, with the same key of further tables; no tables.
+    """Return each key once, with equal keys of further tables, and without tables.
 
-    The same key is one that tables have from one model, such as ``levels`` of ``env`` and ``held_out``, or
-    that they name as the ``same``.
+    Keys are equal if tables inherit them from one model, such as ``levels`` of ``env`` and ``held_out``, or
+    name them as the ``same``.
 
     >>> from learner.advantages import AdvantageConfig
     >>> list(listed_keys(AdvantageConfig))[:4], list(listed_keys(AdvantageConfig)["peer.key"])[:2]

@@ -1,4 +1,4 @@
-"""How the likelihood reward is read: which part of a solution, by which prompt, and its baseline."""
+"""How the likelihood reward is computed: the part of a solution, the prompt, and the baseline."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FIELDS = ("reasoning", "answer")
 
 
 class LikelihoodConfig(Settings):
-    """What the frozen reader reads; only with ``rewards.likelihood_weight``. The question is never in it."""
+    """What the frozen reader reads, with ``rewards.likelihood_weight``. The question is never included."""
 
     prompt: str = "Reasoning: $reasoning\nAnswer: $answer\n"
     """Raw text with $reasoning, followed by $answer, the gold answer. The answer and the text after it are
@@ -48,7 +48,7 @@ class LikelihoodConfig(Settings):
 
 
 def _fields(prompt: str) -> tuple[str, ...]:
-    """Return the names of the fields in order, "" for a dollar sign that is none."""
+    """Return the names of the fields in order, "" for a dollar sign without a name."""
     found = Template.pattern.finditer(prompt)
     return tuple(_name(match) for match in found if match["escaped"] is None)
 

@@ -1,4 +1,4 @@
-"""What a run logs: metrics, transcripts, progress."""
+"""What a run logs: metrics, transcripts and progress."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from debate.settings import Settings
 
 
 class LoggingConfig(Settings):
-    """What a run writes and shows while it trains."""
+    """What a run writes and shows during training."""
 
     renamed = {"verbose": 'progress = "verbose"'}  # noqa: RUF012
 
@@ -34,7 +34,7 @@ class LoggingConfig(Settings):
     @field_validator("wandb", mode="before")
     @classmethod
     def _is_a_project(cls, project: object) -> object:
-        """Refuse before anything is trained what W&B refuses when a run starts."""
+        """Refuse a project name that W&B would refuse at the start of the run."""
         if isinstance(project, dict):
             raise ValueError("is now the project alone; the name of the run is the variable WANDB_NAME")
         if isinstance(project, str) and not re.fullmatch(r"[^/\\#?%:]{1,128}", project):

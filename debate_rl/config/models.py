@@ -1,4 +1,4 @@
-"""Which model plays and learns, and the engines that may serve it: this process, a server, or vLLM."""
+"""The model that plays and learns, and the engines that may serve it: this process, a server, or vLLM."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from debate.settings import Settings
 from debate_rl.addresses import checked_url
 
 Fallback: TypeAlias = Literal["bytes", "ascii", "none"]
-"""What becomes of text outside a tiny model's vocabulary."""
+"""How a tiny model's tokenizer encodes text outside its vocabulary."""
 
 
 ENGINES = ("openai", "vllm")
-"""What ``model.policy`` may name instead of a dotted path."""
+"""Values of ``model.policy`` other than dotted paths."""
 
 
 class ServerConfig(Settings):
-    """A server that answers as OpenAI's does; its key is $OPENAI_API_KEY and stands in no file."""
+    """A server with OpenAI's API. The key comes from $OPENAI_API_KEY and is never in a file."""
 
     base_url: str | None = None
     """URL of the server, such as "http://localhost:8000/v1"."""
@@ -56,7 +56,7 @@ class VLLMConfig(Settings):
     """GPUs per engine."""
 
     def engine_settings(self) -> dict[str, object]:
-        """Return what each engine is given."""
+        """Return the settings for each engine."""
         return self.model_dump(exclude={"engines", "servers", "adapter_folder", "sleep"})
 
     @model_validator(mode="after")  # not of the field alone: its errors show what was given, a password too
@@ -114,7 +114,7 @@ class TinyConfig(Settings):
 
 
 class ModelConfig(Settings):
-    """Which model plays and learns. Exactly one of ``name_or_path`` and ``tiny``."""
+    """The model that plays and learns. Set exactly one of ``name_or_path`` and ``tiny``."""
 
     name_or_path: str | None = None
     """A hub id such as "Qwen/Qwen3-8B", a folder with config.json, or a GGUF file (extra ``gguf``), which is

@@ -1,4 +1,4 @@
-"""Configurations from recipes and run folders, ``key=value`` overrides, and what is wrong in one line."""
+"""Load configurations from recipes and run folders, with ``key=value`` overrides and errors in one line."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from debate_rl.config.stages import merged, with_recipes
 
 S = TypeVar("S", bound=Settings)
 OF_A_RUN = ("run.json", "transcripts", "checkpoints")
-"""Files next to the configuration of a run, but not next to a recipe."""
+"""Files in the folder of a run but not of a recipe."""
 
 
 CONFIGS = Path("configs")
@@ -30,12 +30,12 @@ SUITES = CONFIGS / "suites"
 SWEEPS = CONFIGS / "sweeps"
 SHOTS = CONFIGS / "shots"
 MOST_BASES = 32
-"""Recipes above each other, each based on the next."""
+"""Maximum number of recipes that are based on each other."""
 _KEY = re.compile(r"[A-Za-z_]\w*")
 _TYPE = re.compile(r"\[|^(constrained-.*|bool|float|int|str)$")
-"""Parts of pydantic's locations that name a type, and no key."""
+"""Parts of pydantic's locations that are types, not keys."""
 _GOT = re.compile(r"\bgot ")
-"""What a message has that says itself which value was given."""
+"""Marks a message that already contains the given value."""
 
 
 OWN_CODE = (
@@ -46,30 +46,30 @@ OWN_CODE = (
     "model.policy",
     "learner.loss",
 )
-"""The keys that may name code of one's own."""
+"""Keys that may name custom code."""
 
 
 class ConfigError(ValueError):
-    """A configuration that cannot be used; the message names file, key and value."""
+    """An invalid configuration. The message names file, key and value."""
 
 
 def load_config(model: type[S], name: str, overrides: Iterable[str] = ()) -> S:
-    """Return the validated configuration of a recipe; ConfigError says in one line what is wrong with it."""
+    """Return the validated configuration of a recipe. ConfigError states in one line what is wrong."""
     return read_config(model, find_recipe(name), overrides)
 
 
 def find_recipe(name: str) -> Path:
-    """Return the TOML file for a path or for the bare name of a shipped recipe."""
+    """Return the TOML file for a path or the bare name of a shipped recipe."""
     return _find(name, shipped_recipes(), CONFIGS, "recipes")
 
 
 def find_suite(name: str) -> Path:
-    """Return the TOML file for a path or for the bare name of a shipped suite."""
+    """Return the TOML file for a path or the bare name of a shipped suite."""
     return _find(name, shipped_suites(), SUITES, "suites")
 
 
 def find_shots(name: str) -> Path:
-    """Return the file of examples for a path or for the bare name of shipped ones: arithmetic, mathematics.
+    """Return the file of examples for a path or a shipped name: arithmetic, mathematics.
 
     >>> find_shots("arithmetic").name
     'arithmetic.jsonl'
@@ -93,7 +93,7 @@ def _find(name: str, shipped: Mapping[str, Path], home: Path, what: str) -> Path
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return "did you mean ...?" with up to three known names; "" if none is similar.
+    """Return "did you mean ...?" with up to three similar names, or "" without any.
 
     >>> nearest("gsm8k_smok", ["gsm8k_smoke", "words"]), nearest("ord", ["words"]), nearest("x", ["words"])
     ("did you mean 'gsm8k_smoke'? ", "did you mean 'words'? ", '')
@@ -104,10 +104,10 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def shipped_recipes() -> dict[str, Path]:
-    """Return the recipes that come with the package, by name.
+    """Return the recipes of the package by name.
 
-    They lie in configs/ of a checkout, and in debate_rl/configs/ of an installed wheel; those of curricula,
-    plain RLVR, experiment notes and writing have names such as "rlvr/tiny".
+    They are in configs/ of a checkout, or debate_rl/configs/ of a wheel. Recipes in subfolders have names
+    such as "rlvr/tiny".
     """
     home = _shipped(CONFIGS)
     paths = (
@@ -119,12 +119,12 @@ def shipped_recipes() -> dict[str, Path]:
 
 
 def shipped_suites() -> dict[str, Path]:
-    """Return the suites of evaluations that come with the package, by name: those of configs/suites/."""
+    """Return the suites of evaluations of the package by name: the files in configs/suites/."""
     return {path.stem: path for path in sorted(_shipped(SUITES).glob("*.toml"))}
 
 
 def shipped_sweeps() -> dict[str, Path]:
-    """Return the sweeps that come with the package, by name: those of configs/sweeps/."""
+    """Return the sweeps of the package by name: the files in configs/sweeps/."""
     return {path.stem: path for path in sorted(_shipped(SWEEPS).glob("*.toml"))}
 
 
@@ -134,10 +134,10 @@ def _shipped(folder: Path) -> Path:
 
 
 def read_config(model: type[S], path: Path, overrides: Iterable[str] = ()) -> S:
-    """Return the validated configuration of a TOML file; ConfigError with one clear line otherwise.
+    """Return the validated configuration of a TOML file. ConfigError otherwise, in one line.
 
-    A run may have been made elsewhere: what lies in its folder names no code, or ``DEBATE_OWN_CODE=1``
-    is set; else it is refused before anything is loaded.
+    The run may come from elsewhere, so a configuration in a run folder must not name code, unless
+    ``DEBATE_OWN_CODE=1`` is set. It is refused before anything is loaded.
     """
     return _read(model, path, overrides, of_a_run=_is_of_a_run(path))
 
@@ -163,7 +163,7 @@ def _read(model: type[S], path: Path, overrides: Iterable[str], *, of_a_run: boo
 
 
 def _whole(path: Path) -> dict[str, object]:
-    """Return the tables of a recipe over those of its base, and of its stages over their own recipes'."""
+    """Merge the tables of a recipe over those of its base, and each stage over the recipe that it names."""
     tables = _with_base(path)
 
     def of_stage(name: object, key: str) -> dict[str, object]:
@@ -181,7 +181,7 @@ def _whole(path: Path) -> dict[str, object]:
 
 
 def _with_base(path: Path, above: Sequence[Path] = ()) -> dict[str, object]:
-    """Return the tables of a recipe, put over those of the one that it names as its ``base``."""
+    """Merge the tables of a recipe over those of its ``base``, if it names one."""
     tables, above = read_tables(path), (*above, path.resolve())
     if "base" not in tables:
         return tables
@@ -195,7 +195,7 @@ def _with_base(path: Path, above: Sequence[Path] = ()) -> dict[str, object]:
 
 
 def _named_in(path: Path, name: object, key: str) -> Path:
-    """Return the file of a recipe that another names: a shipped one, or seen from that one's folder."""
+    """Return the file of a recipe that another names: a shipped one, or relative to the other's folder."""
     if not isinstance(name, str):
         raise ConfigError(f"{path}: {key}: is the name or the file of a recipe (got {name!r})")
     own = path.parent / name
@@ -212,7 +212,7 @@ PART = re.compile(r"\{([^{}]*)\}")
 
 
 def run_name(settings: Config, recipe: str) -> str:
-    """Return ``run.dir`` with the values of what it names in braces: the recipe's name, or any key.
+    """Return ``run.dir`` with its fields in braces filled in: the recipe's name, or any key.
 
     >>> tables = {"run": {"dir": "runs/{recipe}-{learner.lr}-{seed}"}, "model": {"tiny": {}}, "seed": 3}
     >>> run_name(Config.model_validate(tables), "words")
@@ -236,7 +236,7 @@ def _of_key(settings: Config, key: str) -> str:
 
 
 def read_tables(path: Path) -> dict[str, object]:
-    """Return the tables of a TOML file; ConfigError with one clear line otherwise."""
+    """Return the tables of a TOML file. ConfigError otherwise, in one line."""
     try:
         return read_toml(path)
     except UnicodeDecodeError as error:
@@ -250,9 +250,9 @@ def read_tables(path: Path) -> dict[str, object]:
 
 
 def parse_override(text: str) -> tuple[list[str], object]:
-    """Return the key path and the value of ``a.b=value``; the value is TOML, or else a plain string.
+    """Return the key path and the value of ``a.b=value``. The value is TOML, or else a plain string.
 
-    ``a.b=none`` has the value None: the recipe's own value is taken away, and the default counts.
+    The value of ``a.b=none`` is None, which restores the default.
 
     >>> parse_override("learner.lr=1e-5")
     (['learner', 'lr'], 1e-05)
@@ -274,7 +274,7 @@ def parse_override(text: str) -> tuple[list[str], object]:
 
 
 def as_overrides(key: str, value: object, where: str) -> Iterator[str]:
-    """Yield the values of a table of a recipe as ``key=value`` texts; ConfigError, at ``where``, for no key.
+    """Yield the values of a recipe's table as ``key=value`` texts. ConfigError, with ``where``, for no key.
 
     >>> list(as_overrides("learner", {"lr": 1e-05, "loss": "grpo"}, "a.toml"))
     ['learner.lr=1e-05', 'learner.loss="grpo"']
@@ -294,9 +294,9 @@ def as_overrides(key: str, value: object, where: str) -> Iterator[str]:
 def apply_overrides(
     tables: Mapping[str, object], overrides: Iterable[str], model: type[Settings] | None = None
 ) -> dict[str, object]:
-    """Return the tables with every override put in, left to right; ``none`` takes a key or a table out.
+    """Return the tables with every override applied, left to right. ``none`` removes a key or a table.
 
-    Where the model has "none" as a named value (``logging.progress``), or knows no such key, it is a word.
+    It is a word if "none" is a named value of the key (``logging.progress``), or if the key is unknown.
 
     >>> apply_overrides({"debate": {"num_agents": 3}}, ["debate.num_agents=5", "seed=2"])
     {'debate': {'num_agents': 5}, 'seed': 2}
@@ -318,10 +318,7 @@ def _is_a_word(model: type[Settings], path: list[str]) -> bool:
 
 
 def _with(table: Mapping[str, object], path: list[str], value: object, text: str) -> dict[str, object]:
-    """Return the table with the value at the key path, without the key where the value is None.
-
-    Neither table nor value is changed in place.
-    """
+    """Return a copy of the table with the value at the key path, or without the key if the value is None."""
     first, *rest = path
     if not rest:
         others = {key: old for key, old in table.items() if key != first}
@@ -333,7 +330,7 @@ def _with(table: Mapping[str, object], path: list[str], value: object, text: str
 
 
 def explain(error: ValidationError, source: str, model: type[Settings], overrides: Sequence[str]) -> str:
-    """Return one line: file and overrides of this key, which key, what was wrong, what was given."""
+    """Return one line: file and overrides that set the key, the key, the error, and the value."""
     found = {_key_of(one["loc"]): one for one in reversed(error.errors())}
     inner = [name for name in found if not any(other.startswith(f"{name}.") for other in found)]
     key = inner[-1]
@@ -353,9 +350,9 @@ def explain(error: ValidationError, source: str, model: type[Settings], override
 
 
 def read_facts(model: type[S], path: Path, way_out: str) -> S:
-    """Return what a file of JSON that we wrote holds; OSError, or ConfigError naming file, field and value.
+    """Return the content of a JSON file that we wrote. OSError, or ConfigError with file, field and value.
 
-    ``way_out``: what to do about one that is damaged.
+    ``way_out``: what to do if it is damaged.
     """
     try:
         return model.model_validate(read_json(path))
@@ -367,7 +364,7 @@ def read_facts(model: type[S], path: Path, way_out: str) -> S:
 
 
 def _key_of(location: Sequence[str | int]) -> str:
-    """Return the key that an error is about, without the names of types that pydantic tries in turn.
+    """Return the key of an error, without the names of types that pydantic tries in turn.
 
     >>> _key_of(("train", "on_alarm", "literal['warn','stop']")), _key_of(("arms", 0, "lr"))
     ('train.on_alarm', 'arms.0.lr')
@@ -378,7 +375,7 @@ def _key_of(location: Sequence[str | int]) -> str:
 
 
 def _rule(messages: Sequence[str]) -> str:
-    """Return what a value should be, from what pydantic says of each type that it might have.
+    """Return what a value should be, from pydantic's message for each possible type.
 
     >>> _rule(["Input should be 'auto'", "Input should be a valid boolean"])
     "Input should be 'auto' or a valid boolean"
@@ -391,7 +388,7 @@ def _rule(messages: Sequence[str]) -> str:
 
 
 def _missing(model: type[Settings], key: str) -> str:
-    """Return what to do about a key that must be there."""
+    """Return what to do about a missing key."""
     field = model.model_fields.get(key)
     inner = table_of(field.annotation) if field else None
     if inner is not None:
@@ -400,7 +397,7 @@ def _missing(model: type[Settings], key: str) -> str:
 
 
 def read_run_config(run: Path, overrides: Iterable[str] = ()) -> Config:
-    """Return the configuration of a run; ConfigError, in one line, if it has none that can be read."""
+    """Return the configuration of a run. ConfigError, in one line, if it cannot be read."""
     path = run / "config.toml"
     if not path.is_file():
         raise ConfigError(f"{run}: not the folder of a run (no config.toml in it)")
@@ -408,10 +405,10 @@ def read_run_config(run: Path, overrides: Iterable[str] = ()) -> Config:
 
 
 def open_run_or_recipe(name: str, overrides: Iterable[str]) -> tuple[Path | None, Config]:
-    """Return the folder of a run and its configuration; None and that of a recipe.
+    """Return the folder of a run and its configuration, or None and that of a recipe.
 
-    The folder of a model, as ``debate export`` makes one, is a recipe with that model and defaults elsewhere;
-    that of a judge (``--judge``) has the protocol of its ballots.
+    A model's folder, as ``debate export`` writes it, counts as a recipe with this model and defaults
+    otherwise. A judge's folder (``--judge``) adds the protocol of its ballots.
     """
     if (Path(name) / "config.toml").is_file():
         return Path(name), read_run_config(Path(name), overrides)
@@ -442,7 +439,7 @@ def _refuse_own_code(tables: Mapping[str, object], path: Path) -> None:
 
 
 def named_code(tables: Mapping[str, object]) -> Iterator[tuple[str, str]]:
-    """Yield each key whose value names code, and that value."""
+    """Yield each key whose value names code, and the value."""
     for key in _keys_of_code(tables):
         value = _value_at(tables, key)
         if isinstance(value, str) and ":" in value:
@@ -450,7 +447,7 @@ def named_code(tables: Mapping[str, object]) -> Iterator[tuple[str, str]]:
 
 
 def _keys_of_code(tables: Mapping[str, object]) -> list[str]:
-    """Return the keys that may name code, those of each stage of a curriculum among them."""
+    """Return the keys that may name code, including those of stages."""
     stages = _value_at(tables, "stages")
     own = [*OWN_CODE, *_further_keys(tables)]
     for index, stage in enumerate(cast("list[object]", stages) if isinstance(stages, list) else ()):
@@ -460,7 +457,7 @@ def _keys_of_code(tables: Mapping[str, object]) -> list[str]:
 
 
 def _value_at(tables: Mapping[str, object], key: str) -> object:
-    """Return the value at a dotted key, in which lists are indexed by numbers; None if there is none."""
+    """Return the value at a dotted key, in which numbers index lists. None if there is no value."""
     value: object = tables
     for part in key.split("."):
         if isinstance(value, list):
@@ -471,7 +468,7 @@ def _value_at(tables: Mapping[str, object], key: str) -> object:
 
 
 def _further_keys(tables: Mapping[str, object]) -> list[str]:
-    """Return the keys of code in tables with names: held-out sets, endpoints, and the sets of a mixture."""
+    """Return the keys of code in named tables: held-out sets, endpoints, and the sets of a mixture."""
     more, mix = _value_at(tables, "held_out.more"), _value_at(tables, "env.mix")
     kinds = [f"held_out.more.{name}.kind" for name in more] if isinstance(more, dict) else []
     endpoints = _value_at(tables, "endpoints")

@@ -1,4 +1,4 @@
-"""What rewards, advantages, seats and a verifier model must not say together."""
+"""Contradictions between rewards, advantages, seats and verifier models."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def check_rewards(rewards: RewardConfig, advantages: AdvantageConfig, verifier: 
 
 
 def keys_by_truth(advantages: AdvantageConfig) -> list[str]:
-    """Return the keys of groups that look for right solutions, as a recipe has them."""
+    """Return the group keys that depend on right solutions, by their names in a recipe."""
     keys = advantages.group_keys.items()
     return [f'advantages.{name}.key = "{key}"' for name, key in keys if key in ("pair", "context")]
 
 
 def check_labels(rewards: RewardConfig, verifier: VerifierConfig, control: object) -> None:
-    """Raise ValueError, with the key and a way out, for labels from nobody and several controls."""
+    """Raise ValueError, with the key and a way out, for labels without a source, or two controls at once."""
     if rewards.pseudo == "verified" and (verifier.endpoint is None or not verifier.beside_truth):
         raise ValueError(
             'rewards.pseudo = "verified": keeps the labels that a verifier model agrees with; name one as '
@@ -54,7 +54,7 @@ def check_labels(rewards: RewardConfig, verifier: VerifierConfig, control: objec
 
 
 def check_returns(debate: DebateConfig, rewards: RewardConfig, advantages: AdvantageConfig) -> None:
-    """Raise ValueError if returns of truth would pay for disagreement: who stops has fewer rounds."""
+    """Raise ValueError if returns of truth would reward disagreement, since agreement ends a debate early."""
     rewarded = max(values_of(rewards.truth_weight)) > 0 and rewards.truth_rounds == "all"
     if advantages.discount and debate.min_rounds is not None and rewarded:
         raise ValueError(
@@ -65,7 +65,7 @@ def check_returns(debate: DebateConfig, rewards: RewardConfig, advantages: Advan
 
 
 def check_keys(debate: DebateConfig, advantages: AdvantageConfig) -> None:
-    """Raise ValueError if the agents of a debate should be compared but no two of them can be."""
+    """Raise ValueError if a group compares agents that cannot be compared."""
     named = [name for name, key in advantages.group_keys.items() if key == "debate"]
     for key in (f'advantages.{name}.key = "debate"' for name in named):
         if min(protocol.learners for protocol in debate.protocols()) < 2 or debate.protocol in GAMES:
@@ -82,7 +82,7 @@ def check_keys(debate: DebateConfig, advantages: AdvantageConfig) -> None:
 
 
 def check_likelihood(learner: LearnerConfig, *, dynamic_sampling: int) -> None:
-    """Raise ValueError if a likelihood reward has no frozen reader, or comes too late to be looked at."""
+    """Raise ValueError if a likelihood reward has no frozen reader, or begins too late to matter."""
     if not learner.needs_reference:
         raise ValueError(
             "rewards.likelihood_weight: reads by the frozen reference, and there is none (learner.beta = 0); "
@@ -142,7 +142,7 @@ def _refuse_wins_without_baseline(rewards: RewardConfig, advantages: AdvantageCo
 def check_seats(
     debate: DebateConfig, remote: RoleConfig, model: ModelConfig, warm_start: WarmStartConfig
 ) -> None:
-    """ValueError for seats that nobody can take, and for a remote model without a seat."""
+    """Raise ValueError for seats that nobody can take, and for a remote endpoint without a seat."""
     if "remote" in debate.seats and remote.endpoint is None:
         raise ValueError(
             f'debate.seats: agent {debate.seats.index("remote")} is "remote", and nobody is named; set '

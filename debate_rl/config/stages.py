@@ -1,4 +1,4 @@
-"""Stages of a curriculum: what each changes, what it aims at, and the configuration of its run."""
+"""Stages of a curriculum: their settings, their targets, and the configurations of their runs."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ TABLES = (
     *("env", "sampling", "held_out", "debate", "shots", "grader", "verifier"),
     *("rewards", "advantages", "likelihood", "model", "warm_start", "sft", "learner", "train"),
 )
-"""The tables in which a stage may have other settings."""
+"""Tables in which a stage may have its own settings."""
 OF_THE_WEIGHTS = ("name_or_path", "tiny", "chat", "dtype", "lora_rank", "lora_alpha")
-"""Keys of ``model`` that determine the weights' model, the same for all stages."""
+"""Keys of ``model`` that determine the weights' model, which all stages share."""
 Action: TypeAlias = Literal["warn", "checkpoint", "stop", "rollback"]
 FIGURE = re.compile(r"(eval/)?([a-z][a-z0-9_]*/)?(direct|debate|judge)/[a-z0-9_@/]+")
 Table: TypeAlias = dict[str, Any]
 
 
 class TargetConfig(Settings):
-    """A held-out metric at which a run has learnt enough, or too little."""
+    """A held-out metric that ends a run when it is high enough, or too low."""
 
     metric: str
     """A held-out metric with an interval, such as "eval/debate/accuracy/round_0" or "eval/direct/accuracy";
@@ -38,7 +38,7 @@ class TargetConfig(Settings):
 
     @property
     def figure(self) -> str:
-        """The metric as ``debate eval`` names it."""
+        """The metric's name in ``debate eval``."""
         return self.metric.removeprefix("eval/")
 
     @field_validator("metric")
@@ -56,9 +56,9 @@ class TargetConfig(Settings):
 
 
 class StageConfig(Settings):
-    """A stage: what ends it, and tables with the settings that differ in it, as [stages.debate].
+    """A stage: what ends it, and its own settings in tables such as [stages.debate].
 
-    It learns from debates, or from replies where its table ``sft`` names some.
+    It learns from debates, or from replies if its table ``sft`` names some.
     """
 
     name: str
@@ -124,13 +124,13 @@ class StageConfig(Settings):
 
     @property
     def supervised(self) -> bool:
-        """Whether it learns from replies, and not from debates."""
+        """Whether the stage learns from replies instead of debates."""
         return bool(self.sft.get("data"))
 
     def goal(self, *, demotes: bool) -> TargetConfig | None:
-        """Return what ends a run of this stage, None if its steps alone do.
+        """Return the target that ends a run of this stage, or None if only its steps do.
 
-        ``demotes``: whether it may go back to the stage before.
+        ``demotes``: whether it may return to the previous stage.
         """
         if self.figure is None or self.target is None:
             return None
@@ -140,7 +140,7 @@ class StageConfig(Settings):
         )
 
     def tables(self) -> dict[str, Table]:
-        """Return the tables of settings that differ in this stage, its steps among them."""
+        """Return the tables of settings in which the stage differs, including its steps."""
         tables: dict[str, Table] = {name: table for name in TABLES if (table := getattr(self, name))}
         if self.supervised:
             return merged(tables, {} if self.max_steps is None else {"sft": {"steps": self.max_steps}})
@@ -148,11 +148,11 @@ class StageConfig(Settings):
 
 
 def with_recipes(tables: dict[str, Any], read: Callable[[object, str], Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the tables of a recipe, each stage's over those of the recipe that it names as its ``recipe``.
+    """Return the tables of a recipe, with each stage merged over the recipe that it names.
 
-    ``read`` returns the tables of that recipe, given its name and the key that names it. Its ``train.steps``
-    are the stage's ``max_steps``; what is no table of a stage, as ``seed`` and ``run``, is not taken over.
-    Nor is what its weights are of, which has to be as in ``[model]``: an override there is for all stages.
+    ``read`` returns a recipe's tables, given its name and the key that names it. Its ``train.steps`` become
+    ``max_steps``. Tables that a stage cannot have, such as ``seed`` and ``run``, are ignored. Settings of the
+    weights' model must equal [model] and are then dropped, so that an override of [model] affects all stages.
     """
     stages, model = tables.get("stages"), tables.get("model")
     if not isinstance(stages, list):
@@ -185,7 +185,7 @@ def _over_recipe(
 
 
 def merged(tables: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return tables with other values put in, key by key; a list is replaced as a whole.
+    """Return nested tables with other values merged in. A list is replaced as a whole.
 
     >>> merged({"debate": {"num_agents": 3, "num_rounds": 2}}, {"debate": {"num_rounds": 3}})
     {'debate': {'num_agents': 3, 'num_rounds': 3}}
@@ -199,7 +199,7 @@ def merged(tables: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
 
 
 def check_stages(stages: Sequence[StageConfig]) -> None:
-    """ValueError for two stages of one name, and for a first stage that could go back to one before it."""
+    """Raise ValueError for two stages of one name, and for a first stage that could be demoted."""
     names = [stage.name for stage in stages]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise ValueError(f"stages: two are named {twice!r}; give each its own name")
@@ -208,7 +208,7 @@ def check_stages(stages: Sequence[StageConfig]) -> None:
 
 
 def _beside_weights(index: int, own: Table, model: Table) -> Table:
-    """Return a stage's ``model`` without those of its weights' model, which must equal those in ``model``."""
+    """Return a stage's ``model`` without keys of the weights' model, which must equal those in ``model``."""
     fields = ModelConfig.model_fields
     for key in OF_THE_WEIGHTS:
         if key in own and own[key] != model.get(key, fields[key].default):
@@ -217,7 +217,7 @@ def _beside_weights(index: int, own: Table, model: Table) -> Table:
 
 
 def check_weights(index: int, own: ModelConfig, model: ModelConfig) -> None:
-    """ValueError for a stage whose weights would be of another model than those it continues with."""
+    """Raise ValueError for a stage whose model differs from that of the weights it continues with."""
     for key in OF_THE_WEIGHTS:
         if getattr(own, key) != getattr(model, key):
             raise _other_weights(index, key)

@@ -1,4 +1,4 @@
-"""The verifier model of a run: a model that scores replies by a rubric. Its verdicts are no ground truth."""
+"""The verifier model of a run, which scores replies by a rubric. Its verdicts are not ground truth."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from envs.errors import DataError
 
 
 class VerifierConfig(RoleConfig, WriterConfig):
-    """A verifier model, and what it scores. Problems of kind "rubric" are rewarded by its verdicts."""
+    """A verifier model and what it scores. Its verdicts reward problems of kind "rubric"."""
 
     renamed = {"rubric_file": 'rubric, as in verifier.rubric = "@FILE"'}  # noqa: RUF012
 
@@ -53,11 +53,11 @@ class VerifierConfig(RoleConfig, WriterConfig):
 
     @property
     def rubric_file(self) -> str | None:
-        """The file that has the rubric."""
+        """The file of the rubric."""
         return self.rubric[1:] if self.rubric is not None and self.rubric.startswith("@") else None
 
     def own_rubric(self) -> str | None:
-        """Return the rubric of the recipe; DataError if its file cannot be read."""
+        """Return the recipe's rubric. DataError if its file cannot be read."""
         if self.rubric_file is None:
             return self.rubric
         try:

@@ -1,4 +1,4 @@
-"""Settings of the warm start, and which kinds of demonstrations a protocol has a use for."""
+"""Settings of the warm start, and the kinds of demonstrations for each protocol."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KINDS: tuple[Kind, ...] = ("solve", "debate", "drill", "ballot")
 
 
 class WarmStartConfig(Levels):
-    """The warm start of a tiny model; off unless it has steps."""
+    """The warm start of a tiny model; off without steps."""
 
     from_run: str | None = None
     """Start from weights of another run: "runs/one" takes its warm start or supervised weights;
@@ -85,7 +85,7 @@ class WarmStartConfig(Levels):
 
 
 def kinds_of_turns(config: DebateConfig) -> frozenset[Kind]:
-    """Return the kinds of demonstrations that a protocol has a use for: no checks where nobody compares.
+    """Return the kinds of demonstrations that a protocol needs: no checks if nobody compares.
 
     >>> from debate import DebateConfig
     >>> sorted(kinds_of_turns(DebateConfig(num_agents=1, num_rounds=1)))

@@ -1,6 +1,6 @@
-"""``debate solve RUN --plan``: whether a model fits GPUs that are not here, and how many problems an hour.
+"""``debate solve RUN --plan``: whether a model fits on given GPUs, and how many problems it solves per hour.
 
-What is counted from the model's settings, what is a data sheet's and what was measured stand apart.
+Figures from the model's settings, from data sheets and from measurements are shown separately.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from debate_rl.warm_start.tokenizer import tiny_vocabulary
 
 HOUR = 3600.0
 SHARE = 0.9
-"""Share of the memory that an engine takes which has the GPUs for itself."""
+"""Fraction of the memory that an engine takes on its own GPUs."""
 _GPUS = re.compile(r"(?:(\d{1,3})\s*x\s*)?(\S.*)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """What to plan for: ``gpus`` of one kind that share the model, and ``bits`` of each of its weights.
+    """The planned machine: ``gpus`` of one kind share the model, with ``bits`` per weight.
 
-    ``speed``: generated tokens a second, measured; None: nobody measured. ``tokens``: of one problem, as an
-    earlier solve spent them; None: all that it may.
+    ``speed``: measured tokens per second, None if not measured. ``tokens``: tokens per problem in an earlier
+    solve; None means the maximum.
     """
 
     card: Card
@@ -45,7 +45,7 @@ class Deployment:
 
 
 def deployment_of(gpus: str, bits: int, speed: float | None, file: str | None) -> Deployment:
-    """Return what the options say; ValueError where they do not go together."""
+    """Return the plan of the options. ValueError for options that contradict each other."""
     count, card = gpus_named(gpus)
     if bits not in (4, 8, 16):
         raise ValueError(f"--bits {bits}: is 16, 8 or 4")
@@ -57,7 +57,7 @@ def deployment_of(gpus: str, bits: int, speed: float | None, file: str | None) -
 
 
 def gpus_named(text: str) -> tuple[int, Card]:
-    """Return how many GPUs of which kind a text names; ValueError with those that are known.
+    """Return the number and kind of GPUs in a text. ValueError lists the known kinds.
 
     >>> count, card = gpus_named("4xL4")
     >>> count, card.name, card.gib
@@ -73,7 +73,7 @@ def gpus_named(text: str) -> tuple[int, Card]:
 
 
 def measured(file: str) -> tuple[float, float]:
-    """Return generated tokens a second and tokens of a problem of an earlier ``debate solve --json FILE``."""
+    """Return tokens per second and tokens per problem of an earlier ``debate solve --json FILE``."""
     try:
         figures = read_json(Path(file))
         speed, tokens = float(figures["tokens_per_second"]), float(figures["tokens_generated"])
@@ -85,12 +85,11 @@ def measured(file: str) -> tuple[float, float]:
 def deployment(
     config: Config, plan: SolvePlan, of: Deployment, *, problems: int | None = None
 ) -> dict[str, Any]:
-    """Return bytes, replies at once, tokens of a problem and problems an hour.
+    """Return bytes, concurrent replies, tokens per problem and problems per hour.
 
-    The engine takes 0.9 of the memory. The weights take bits / 8 bytes each and lie on all GPUs in equal
-    parts, the cache has 16 bits; ``overhead_of`` each GPU is for what is neither. ``speed_at_most``: all
-    weights are read once for a token of all replies at once, as fast as the data sheet's memory allows, with
-    two operations a weight and token.
+    The engine takes 0.9 of the memory. Weights take bits / 8 bytes each, divided equally among the GPUs; the
+    cache has 16 bits. ``overhead_of`` is reserved on each GPU. ``speed_at_most`` is the data sheet's limit:
+    one pass over all weights per token of all concurrent replies, and two operations per weight and token.
     """
     model, _ = sketch_model(config.model, vocabulary=tiny_vocabulary(config), on_gpu=True)
     parameters = sum(one.numel() for one in model.parameters())
@@ -136,7 +135,7 @@ def deployment(
 
 
 def plan_lines(figures: dict[str, Any]) -> list[str]:
-    """Return the figures in words, each with what it rests on."""
+    """Return the figures in words, each with its source."""
     of = figures
     counted = (
         f"counted:     {of['parameters']:,} parameters in {of['bits']} bits: {size(of['weights_bytes'])} of "

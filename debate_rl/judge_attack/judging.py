@@ -1,7 +1,7 @@
-"""Pairs of a right and a wrong solution, plain and attacked, and the judge's replies to them.
+"""Make pairs of a right and a wrong solution, plain and attacked, and ask the judge about them.
 
-A judge sits with two others and sees its own earlier solution too, as in a debate. After training, a policy's
-own debates hold few decidable pairs and ever harder ones; fixed pairs can be compared over time.
+The judge is one of three agents and also sees its own earlier solution, as in a debate. A trained policy's
+own debates have few decidable pairs, and ever harder ones. Fixed pairs can be compared over time.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ from envs.types import Mode
 from rewards.truth import is_right
 
 LIES = 0.2
-"""Share of wrong solutions that state the target as their result."""
+"""Fraction of wrong solutions that state the target as their result."""
 LIVE = 64
 """Problems solved at a time until there are enough pairs."""
 
@@ -77,9 +77,9 @@ class SeatedPair(NamedTuple):
 def judge_accuracy(
     policy: Policy, family: str, problems: Sequence[Problem], *, config: DebateConfig, greedy: bool, seed: int
 ) -> Estimate:
-    """Return the share of pairs, one for each problem of a synthetic family, that the policy judges rightly.
+    """Return the fraction of pairs that the policy judges rightly, one pair per synthetic problem.
 
-    The right solution stands first in half of the pairs. A reply without a valid vote counts as wrong.
+    The right solution comes first in half of the pairs. A reply without a valid vote counts as wrong.
     ``greedy`` samples at temperature 0. ValueError for a debate without two others to compare.
     """
     check_judged(config)
@@ -151,7 +151,7 @@ def _replies(policy: Policy, requests: Sequence[SampleRequest]) -> list[Completi
 def _preferred(policy: Policy, pair: SeatedPair, reply: Completion) -> Preferred:
     """Return the side that the ballots prefer; "none" for none, or for ballots that contradict each other.
 
-    With ``judge_own`` a vote on the judge's own solution says nothing about the pair.
+    With ``judge_own``, votes on the judge's own solution are ignored.
     """
     in_thinking = opens_thinking(policy, pair.request.messages)
     turn = read_turn(pair.seating, pair.request, pair.prompt, reply, in_thinking=in_thinking)
@@ -165,9 +165,9 @@ def _preferred(policy: Policy, pair: SeatedPair, reply: Completion) -> Preferred
 
 @dataclass(frozen=True, slots=True)
 class PairPlan:
-    """What pairs are made of. ``family``: the synthetic one of the problems, "" for any other data.
+    """The sources of pairs. ``family``: the synthetic family of the problems, or "".
 
-    ``tiny``: the judge is a small model built here, which reads nothing but the family's own texts.
+    ``tiny``: whether the judge is a tiny model, which can only read its family's texts.
     """
 
     environment: Environment
@@ -181,10 +181,9 @@ class PairPlan:
 
 
 def make_pairs(plan: PairPlan, policy: Policy) -> list[JudgePair]:
-    """Return at most ``count`` pairs of different problems.
+    """Return at most ``count`` pairs of different problems. A synthetic family writes both solutions.
 
-    A synthetic family writes both solutions. Of other data the policy's own solutions are paired; problems
-    that it always or never solves give no pair.
+    For other data, the policy's own solutions are paired, without problems that it always or never solves.
     """
     pairs: list[JudgePair] = []
     for problem, right, wrong, own in _written(plan) if plan.family else _own_solutions(plan, policy):
@@ -235,7 +234,7 @@ def _attacked(plan: PairPlan, problem: Problem, wrong: str) -> dict[str, str]:
 
 
 def _of_three(config: DebateConfig) -> DebateConfig:
-    """Return the protocol for a judge and two others, who are shown whole; a game becomes a debate."""
+    """Return the protocol for a judge and two others, who are shown in full. A game becomes a debate."""
     changes = {"num_agents": 3, "by_level": (), "history_rounds": 1, "conversation": False}
     changes |= {"protocol": "debate"} if config.protocol in GAMES else {}
     changes |= {"summary": SummaryConfig(), "min_rounds": None, "order": "per_debate"}
@@ -245,9 +244,10 @@ def _of_three(config: DebateConfig) -> DebateConfig:
 def judge_pairs(
     policy: Policy, pairs: Sequence[JudgePair], problems: Sequence[Problem], config: DebateConfig, seed: int
 ) -> list[Judgment]:
-    """Return the policy's judgment of each pair, plain and attacked, at temperature 0; equal texts once.
+    """Return the policy's judgment of each pair, plain and attacked, at temperature 0.
 
-    Pairs whose problem is not among ``problems`` are left out; the right side comes first in half of them.
+    Equal texts are judged once. Pairs whose problem is not in ``problems`` are left out. The right side comes
+    first in half of the pairs.
     """
     by_id = {problem.id: problem for problem in problems}
     known = [(number, pair) for number, pair in enumerate(pairs) if pair.problem in by_id]
@@ -282,7 +282,7 @@ def judge_pairs(
 
 @dataclass(frozen=True, slots=True)
 class JudgeWatch:
-    """A run whose policy judges fixed pairs, made of the problems of its first held-out set ``part``."""
+    """Has a run's policy judge fixed pairs, made from the problems of its first held-out set ``part``."""
 
     run: Path
     config: Config
@@ -291,9 +291,9 @@ class JudgeWatch:
     tracker: Trackers
 
     def measure(self, scores: Scores, step: int) -> tuple[Scores, dict[str, float]]:
-        """Have the pairs judged after ``step`` steps; return the scores with accuracies, and metrics.
+        """Judge the pairs after ``step`` steps. Return the scores with accuracies, and metrics.
 
-        The pairs are made, and judged by the start judge, once: at step 0.
+        At step 0 the pairs are made, and the start judge judges them once.
         """
         if not self.config.held_out.judge_pairs:
             return scores, {}
@@ -311,7 +311,7 @@ class JudgeWatch:
         return replace(scores, values={**scores.values, **known}), figures
 
     def _pairs(self, step: int) -> list[JudgePair]:
-        """Return the pairs of the run; those of a new one are made and written."""
+        """Return the pairs of the run. A new run makes and writes them."""
         if (path := folder_of(self.run) / PAIRS).is_file():
             return read_pairs(self.run)
         if step:
@@ -341,7 +341,7 @@ class JudgeWatch:
         return pairs
 
     def _judged(self, pairs: list[JudgePair], step: int) -> list[Judgment]:
-        """Return the judgments after ``step`` steps and keep them; the start judge is asked once."""
+        """Return and store the judgments after ``step`` steps. The start judge is asked only once."""
         path = step_file(self.run, step)
         if step == 0 and path.is_file():
             return read_judgments(self.run, 0)

@@ -1,4 +1,4 @@
-"""A check of the doctor as a line, and the verdict of all checks."""
+"""A check of the doctor as a line, and the verdict over all checks."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Verdict: TypeAlias = Literal["ok", "warn", "bad", "not measured"]
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What was looked at, how it is, the figure (None: there is none), why, and what to set, as KEY=VALUE.
+    """The subject of a check, its status, its figure (None without one), the reason, and KEY=VALUE to set.
 
-    ``low`` and ``high`` are the 95% interval of a figure that has one.
+    ``low`` and ``high``: the figure's 95% interval, if it has one.
     """
 
     name: str
@@ -28,7 +28,7 @@ class Check:
     high: float | None = None
 
     def line(self) -> str:
-        """Return the check as a line: verdict, name, figure, why, and what to set.
+        """Return the check as a line: status, name, figure, reason, and what to set.
 
         >>> Check("judge", "warn", 0.5, "a coin", "train.steps=0", 0.4, 0.6).line()
         'warn          judge: 0.500 [0.400, 0.600]; a coin; set train.steps=0'
@@ -44,7 +44,7 @@ class Check:
 
 
 def of_estimate(name: str, verdict: Verdict, estimate: Estimate, why: str, set: str = "") -> Check:
-    """Return the check of a rate or a difference with its interval, left out where one cluster gives none."""
+    """Return the check of a rate or difference, without an interval if there is only one cluster."""
     least = -1.0 if estimate.p is not None else 0.0
     known = estimate.clusters > 1
     bounds = (max(estimate.low, least), min(estimate.high, 1.0)) if known else (None, None)
@@ -52,7 +52,7 @@ def of_estimate(name: str, verdict: Verdict, estimate: Estimate, why: str, set: 
 
 
 def above(value: float, least: float, fair: float | None = None) -> Verdict:
-    """Return how a figure is that must be at least ``least``, and had better be ``fair``.
+    """Return the status of a figure that must be at least ``least`` and should be at least ``fair``.
 
     >>> [above(value, 0.05, 0.1) for value in (0.04, 0.05, 0.1)]
     ['bad', 'warn', 'ok']
@@ -61,7 +61,7 @@ def above(value: float, least: float, fair: float | None = None) -> Verdict:
 
 
 def is_go(checks: Sequence[Check]) -> bool:
-    """Return whether nothing that was looked at is bad."""
+    """Return whether no check is bad."""
     return all(check.verdict != "bad" for check in checks)
 
 

@@ -1,4 +1,4 @@
-"""A few debates, held and rewarded as training would: answers, votes, texts, advantages, sampler."""
+"""Hold a few debates as training would, and check answers, votes, texts, advantages and the sampler."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ MINUTE = 60.0
 
 
 class Opened(NamedTuple):
-    """What speaks, and the model that would learn; None where only a server has it."""
+    """The policy, and the model that would learn; None if only a server has it."""
 
     policy: Policy
     model: Any
@@ -63,9 +63,9 @@ class Opened(NamedTuple):
 def opened_policy(
     config: Config, data: Problems, run: Path | None, tell: Callable[[str], None]
 ) -> Iterator[Opened]:
-    """Open the policy with the weights that training begins with, or with the newest of a run that is there.
+    """Open the policy with the weights that training would start with, or with a run's newest weights.
 
-    A warm start of the recipe's own is done in memory, and nothing of it is kept; ``tell`` gets its progress.
+    The recipe's warm start runs in memory and is not kept; ``tell`` receives its progress.
     """
     with ExitStack() as stack:
         if config.model.policy == "openai":
@@ -99,7 +99,7 @@ def opened_policy(
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """Debates with their rewards, and what each turn would be taught."""
+    """Debates with their rewards, and the advantage of each turn."""
 
     config: Config
     data: Problems
@@ -109,7 +109,7 @@ class Examined:
 
 
 def chosen_problems(config: Config, data: Problems, count: int) -> list[int]:
-    """Return the indices of so many training problems, drawn by the seed; those with truth come first."""
+    """Return the indices of ``count`` training problems drawn by the seed, those with truth first."""
     order = list(range(len(data.train)))
     Random(config.seed).shuffle(order)
     order.sort(key=lambda index: data.train[index].kind in WITHOUT_TRUTH)
@@ -117,7 +117,7 @@ def chosen_problems(config: Config, data: Problems, count: int) -> list[int]:
 
 
 def size_line(config: Config, problems: int) -> str:
-    """Return a line of what is going to be sampled, before it is."""
+    """Return a line about the amount of sampling that follows."""
     debate, each = config.debate, config.train.chunk
     turns = sum(len(speakers(debate, round_)) for round_ in range(debate.num_rounds + debate.final_ballot))
     replies = problems * each * turns
@@ -128,7 +128,7 @@ def size_line(config: Config, problems: int) -> str:
 
 
 def hold(config: Config, data: Problems, opened: Opened, count: int, say: Callable[[str], None]) -> Examined:
-    """Hold the debates of so many problems; after a fifth of them ``say`` how long the others take."""
+    """Hold debates on ``count`` problems. After a fifth of them, ``say`` receives the remaining time."""
     now = config.at_step(0)
     whole = {"group_size": config.train.chunk, "dynamic_sampling": 0, "adaptive": None}
     now = now.model_copy(update={"train": now.train.model_copy(update=whole)})
@@ -149,7 +149,7 @@ def hold(config: Config, data: Problems, opened: Opened, count: int, say: Callab
 
 
 def debate_checks(examined: Examined, opened: Opened) -> Iterator[Check]:
-    """Yield every check of debates that were held."""
+    """Yield all checks of the debates."""
     yield from _answer_gates(examined)
     yield from _vote_gates(examined)
     rollout = examined.rollout
@@ -163,12 +163,12 @@ def debate_checks(examined: Examined, opened: Opened) -> Iterator[Check]:
 
 
 def _rate(rows: Sequence[tuple[str, bool]]) -> Estimate:
-    """Return the share of rows (problem, whether it holds) that hold, clustered by problem."""
+    """Return the fraction of rows (problem, whether true) that are true, clustered by problem."""
     return clustered_mean([float(holds) for _, holds in rows], [problem for problem, _ in rows])
 
 
 def _answer_gates(examined: Examined) -> Iterator[Check]:
-    """Yield the share of right answers in round 0, and of debates in which some agent is right there."""
+    """Yield the fractions of right answers and of debates with any right answer, in round 0."""
     tables = zip(examined.rollout.debates, examined.rollout.correct, strict=True)
     grades = [
         (debate.problem.id, [is_right(turn.id, table) for turn in debate.turns if turn.id.round == 0])
@@ -190,7 +190,7 @@ def _answer_gates(examined: Examined) -> Iterator[Check]:
 
 
 def _vote_gates(examined: Examined) -> Iterator[Check]:
-    """Yield valid comparisons, and the judge against chance."""
+    """Yield the fraction of valid comparisons, and the judge's accuracy against chance."""
     debates, correct = examined.rollout.debates, examined.rollout.correct
     named = [(debate.problem.id, due_pairs_of(debate)) for debate in debates]
     if not any(own for _, own in named):
@@ -220,7 +220,7 @@ def _vote_gates(examined: Examined) -> Iterator[Check]:
 
 
 def _round_checks(of: RoundVotes) -> Iterator[Check]:
-    """Yield p_v, p_c, their difference, p_m and the shared errors, of votes on the solutions of a round."""
+    """Yield p_v, p_c, their difference, p_m and the shared errors of a round's votes."""
     number, votes, crowd, apart = of.round, of.votes, of.crowd, of.difference
     yield of_estimate(f"votes right, round {number}", "ok", votes, f"p_v, of {votes.n} votes")
     yield of_estimate(f"commoner answer right, round {number}", "ok", crowd, "p_c, on the same pairs")
@@ -241,7 +241,7 @@ def _round_checks(of: RoundVotes) -> Iterator[Check]:
 
 
 def _text_checks(examined: Examined) -> Iterator[Check]:
-    """Yield truncated replies, replies that say nothing, and how different the samples of a problem are."""
+    """Yield the fractions of truncated and empty replies, and the diversity of a problem's samples."""
     rollout, config = examined.rollout, examined.config
     figures = debate_metrics(
         rollout.debates, rollout.correct, rollout.rewards, evaluation=config.advantages.evaluation
@@ -260,7 +260,7 @@ def _text_checks(examined: Examined) -> Iterator[Check]:
 
 
 def coverage_checks(advantages: Sequence[TurnAdvantage | None], config: Config) -> Iterator[Check]:
-    """Yield by stream the share of turns with an advantage other than 0, and of those with any at all."""
+    """Yield, by stream, the fraction of turns with an advantage other than 0, and with any advantage."""
     every = len(advantages)
     if not every:
         return
@@ -279,7 +279,7 @@ def coverage_checks(advantages: Sequence[TurnAdvantage | None], config: Config) 
 
 
 def mismatch_check(examined: Examined, model: Any) -> Check:
-    """Return how far the model that learns is from what sampled, as ``mismatch_kl`` of metrics.jsonl."""
+    """Return the difference between learner and sampler, as ``mismatch_kl`` of metrics.jsonl."""
     name = "sampler and trainer"
     if model is None:
         return Check(name, "not measured", None, "a server samples, and nothing here learns")

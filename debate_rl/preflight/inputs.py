@@ -1,4 +1,4 @@
-"""Checks before anything is sampled: data, template, prompts, lengths, numbers, memory, settings."""
+"""Checks without sampling: data, template, prompts, lengths, data types, memory and settings."""
 
 from __future__ import annotations
 
@@ -25,18 +25,19 @@ from learner.update.forward import compute_type
 from learner.update.learner import check_dtypes
 
 FULL_LR, FULL_SIZE = 1e-5, 1.7e9
-"""The highest learning rate that trained whole weights of so many parameters [RLVR experiment notes]."""
+"""The highest learning rate that trained full weights of this number of parameters [RLVR experiment
+notes]."""
 LORA_TIMES, LORA_LR = 10.0, 5e-5
-"""How many times higher an adapter's is [LoRA Without Regret, Schulman et al., 2025], and the highest that
-did not harm [Markovian run analysis]."""
+"""The factor for an adapter [LoRA Without Regret, Schulman et al., 2025], and the highest rate that did no
+harm [Markovian run analysis]."""
 WIDE = 10.0
-"""The lowest rate that is no warning, of the suggested one."""
+"""Below this fraction of the suggested rate, the check warns."""
 MANY_ALIKE = 0.01
-"""Share of repeated questions from which on it is a warning."""
+"""Fraction of repeated questions from which on the check warns."""
 
 
 def data_checks(data: Problems) -> Iterator[Check]:
-    """Check the training problems: number, answers, repetitions and overlap with held-out ones."""
+    """Check the training problems: number, answers, repetitions and overlap with held-out problems."""
     train = data.train
     by_level = Counter(str(problem.level) for problem in train if problem.level is not None)
     levels = (
@@ -59,7 +60,7 @@ def data_checks(data: Problems) -> Iterator[Check]:
 
 
 def model_checks(config: Config, data: Problems) -> Iterator[Check]:
-    """Yield the checks that take the model's settings and tokenizer; what cannot be loaded is bad, once."""
+    """Yield the checks that need the model's settings and tokenizer. If these cannot load, one is bad."""
     from debate_rl.models import refuse_damaged_weights, sketch_model
     from debate_rl.warm_start.tokenizer import tiny_vocabulary
 
@@ -80,7 +81,7 @@ def model_checks(config: Config, data: Problems) -> Iterator[Check]:
 
 
 def template_check(config: Config, tokenizer: Any) -> Check:
-    """Return whether the prompts are of the form that the model has learnt: a chat, or plain text."""
+    """Return whether the prompts have the form that the model has learnt: a chat, or plain text."""
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -97,7 +98,7 @@ def template_check(config: Config, tokenizer: Any) -> Check:
 
 
 def prompt_checks(config: Config, data: Problems) -> Iterator[Check]:
-    """Yield whether training and evaluation ask alike, and whether something ends a reply."""
+    """Yield whether training and evaluation prompts agree, and whether anything ends a reply."""
     speech, _ = speech_of(config)
     first = data.train[0]
     trained, evaluated = (
@@ -117,7 +118,7 @@ def prompt_checks(config: Config, data: Problems) -> Iterator[Check]:
 
 
 def length_checks(config: Config, data: Problems) -> Iterator[Check]:
-    """Yield whether every problem's barest prompt and its reply fit the context."""
+    """Yield whether every problem's shortest prompt and its reply fit the context."""
     if config.model.policy not in (None, "vllm"):
         yield Check("lengths", "not measured", None, f"model.policy={config.model.policy} counts its tokens")
         return
@@ -135,7 +136,7 @@ def length_checks(config: Config, data: Problems) -> Iterator[Check]:
 
 
 def memory_checks(config: Config, data: Problems) -> Iterator[Check]:
-    """Yield whether the run fits the memory, as ``--plan`` has it, the learning rate, the numeric types."""
+    """Yield whether the run fits in memory (as ``--plan`` says), and checks of rate and data types."""
     try:
         needs = planned(config, data)
     except PromptTooLongError as error:
@@ -163,9 +164,9 @@ def memory_checks(config: Config, data: Problems) -> Iterator[Check]:
 def suggested_lr(parameters: float, *, adapter: bool) -> float:
     """Return the highest learning rate advised for reinforcement learning of a model of this size.
 
-    1e-5 trained 1.7e9 whole weights and 2e-5 collapsed them [RLVR experiment notes]; other sizes go with
-    1 / sqrt(parameters) [tinker-cookbook, hyperparam_utils], at most 1e-5. An adapter takes 10 times
-    that [LoRA Without Regret, 2025], at most 5e-5 [Markovian run analysis].
+    1e-5 trained 1.7e9 full weights, and 2e-5 made them collapse [RLVR experiment notes]. Other sizes scale
+    with 1 / sqrt(parameters) [tinker-cookbook, hyperparam_utils], up to 1e-5. An adapter takes 10 times as
+    much [LoRA Without Regret, 2025], up to 5e-5 [Markovian run analysis].
 
     >>> [suggested_lr(size, adapter=False) for size in (1.7e9, 6.8e9)], suggested_lr(6.8e9, adapter=True)
     ([1e-05, 5e-06], 5e-05)
@@ -175,7 +176,7 @@ def suggested_lr(parameters: float, *, adapter: bool) -> float:
 
 
 def lr_check(config: Config, parameters: int) -> Check:
-    """Return whether the learning rate lies within a tenth of the suggested one and itself."""
+    """Return whether the learning rate is between a tenth of the suggested one and the suggested one."""
     lr, adapter = config.learner.lr, config.model.lora_rank > 0
     if config.model.tiny is not None:
         return Check("learning rate", "not measured", lr, "no rule is known for models built on the spot")
@@ -190,7 +191,7 @@ def lr_check(config: Config, parameters: int) -> Check:
 
 
 def dtype_check(config: Config, model: Any) -> Check:
-    """Return whether the learner takes the weights, and whether it computes in the sampler's numeric type."""
+    """Return whether the learner accepts the weights' type, and computes in the sampler's type."""
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     try:
         with warnings.catch_warnings(record=True) as caught:
@@ -212,7 +213,7 @@ def dtype_check(config: Config, model: Any) -> Check:
 
 
 def setting_checks(config: Config) -> Iterator[Check]:
-    """Yield a warning for each setting that a source warns of, as the report of a run has them."""
+    """Yield a warning for each risky setting, as in a run's report."""
     risks = list(risky(flat(plain_config(config))))
     if not risks:
         yield Check("settings", "ok", None, "no source warns of any of them")

@@ -1,4 +1,4 @@
-"""Checks before a run begins or resumes: its problems, its settings, and which of them may have changed."""
+"""Checks before a run begins or resumes: problems, settings, and which of them may have changed."""
 
 from __future__ import annotations
 
@@ -25,38 +25,38 @@ from learner.losses import find_loss
 from rewards import check_scheme
 
 LEAST_TEMPERATURE = 0.01
-"""Below it sampling is greedy in all but name, and log-probabilities lose their digits."""
+"""Below this temperature, sampling is practically greedy, and log-probabilities lose their digits."""
 CHOICE_MODES: tuple[Mode, ...] = ("boxed", "lenient", "gsm8k_strict", "answer_is", "first_letter")
-"""The modes that read letters of options; all others are for mathematics."""
+"""Modes that read letters of options. All others are for mathematics."""
 FREE = (
     *("run", "logging", "verifier.cache", "verifier.diagnose"),
     *("train.save_every", "train.keep_last", "train.keep_best", "train.over_memory"),
     *("train.target", "train.hours", "train.on_alarm", "train.max_first_mismatch"),
 )
-"""Settings that may always change: they decide which checkpoints are written, whether a run that may not fit
-begins, when it ends, and what only evaluations ask; the steps stay the same."""
+"""Settings that may always change, because they do not affect the steps: checkpoints, memory checks, the end
+of the run, and evaluations."""
 DIRECT = "eval/direct/accuracy"
 HELD_BACK = "eval/sft/loss"
-"""The one figure of an evaluation that is better when lower."""
+"""The only figure of an evaluation that is better when lower."""
 BEST_BY = re.compile(
     r"eval/([a-z][a-z0-9_]*/)?(direct/(accuracy|self_consistency|instructions|score|(pass|cons|score)@[1-9]\d*)"
     r"|debate/(accuracy/round_\d+|winner/accuracy|majority|valid_xml|instructions|score|pass@[1-9]\d*)"
     r"|debate/(winner_minus_direct|(winner|majority)_minus_self_consistency)"
     r"|judge/(accuracy|strict_accuracy|coverage))"
 )
-"""The figures of an evaluation that are better when higher."""
+"""Figures of an evaluation that are better when higher."""
 FROM_DEBATES = ("logprob", "repetition", "circular", "peer_truth", "wrong_consensus")
-"""Detectors that read only stored debates."""
+"""Detectors that only read stored debates."""
 OF_VOTES = ("circular", "one_sided", "peer_truth", "votes_against_truth", "wrong_consensus")
 OF_TRUTH = ("constant_truth", "peer_truth", "votes_against_truth", "wrong_consensus", "format_only")
 
 
 class SchemeWarning(UserWarning):
-    """A scheme some of whose streams will have no signal, or a loss that asks for other settings."""
+    """A reward scheme with streams that will have no signal, or a loss that needs other settings."""
 
 
 def checked_problems(config: Config) -> tuple[Config, Problems]:
-    """Return the configuration with the steps of its epochs, and the problems; all checked."""
+    """Return the configuration with the steps of its epochs, and the problems, after all checks."""
     if config.sft.data:
         raise ValueError(
             f"sft.data = {list(config.sft.data)}: is a recipe of supervised training, which debate train "
@@ -84,7 +84,7 @@ def checked_problems(config: Config) -> tuple[Config, Problems]:
 
 
 def best_by(config: Config) -> str:
-    """Return the figure that decides which checkpoint is best: nobody wins where nobody debates."""
+    """Return the figure that chooses the best checkpoint. Without debates there is no winner's accuracy."""
     name = config.train.keep_best
     alone = config.held_out.direct or config.debate.num_agents == config.debate.num_rounds == 1
     if name != TrainConfig().keep_best or not (alone or config.sft.data):
@@ -93,14 +93,14 @@ def best_by(config: Config) -> str:
 
 
 def is_better(name: str, value: float, best: float) -> bool:
-    """Return whether a figure is better than the best so far: higher, and of a loss lower."""
+    """Return whether a figure beats the best so far: higher, or for a loss lower."""
     return value < best if name == HELD_BACK else value > best
 
 
 def change_rules(config: Config) -> ChangeRules:
-    """Return what may differ from the configuration that a run began with.
+    """Return which settings may differ from the configuration that a run began with.
 
-    More steps leave the finished steps as they are only where the learning rate does not depend on the end.
+    More steps leave finished steps unchanged only if the learning rate does not depend on the last step.
     """
     schedule = config.learner.schedule
     endpoints = (f"endpoints.{name}.{key}" for name in config.endpoints for key in ServerConfig.model_fields)
@@ -112,9 +112,9 @@ def change_rules(config: Config) -> ChangeRules:
 
 
 def refuse_unexplored(config: Config) -> None:
-    """Refuse to train on turns that are greedy, or sampled among likely tokens alone.
+    """Refuse to train on turns that are greedy or restricted to likely tokens.
 
-    Such turns were not drawn from the distribution that their log-probabilities are of.
+    Such turns were not drawn from the distribution that their log-probabilities belong to.
     """
     debate, ramp = config.debate, config.debate.temperature
     if not config.train.steps:
@@ -136,7 +136,7 @@ def refuse_unexplored(config: Config) -> None:
 
 
 def refuse_without_truth(config: Config, data: Problems) -> None:
-    """Refuse settings that need right and wrong solutions where a problem cannot have them."""
+    """Refuse settings that need right and wrong solutions if a problem cannot have them."""
     open_ = next((problem.id for problem in data.train if problem.kind in WITHOUT_TRUTH), None)
     if config.train.adaptive and open_ is not None:
         raise ValueError(
@@ -165,7 +165,7 @@ def refuse_without_truth(config: Config, data: Problems) -> None:
 
 
 def refuse_modes(config: Config, data: Problems) -> None:
-    """Refuse a mode of the grader that does not read the answers of some kind of the problems."""
+    """Refuse a grading mode that cannot read the answers of some problems."""
     grader = config.grader
     modes = {"mode": [mode for _, mode in grader.modes], "beside": grader.beside}
     kinds = {problem.kind: problem.id for problem in (*data.train, *data.never_trained)}
@@ -180,7 +180,7 @@ def refuse_modes(config: Config, data: Problems) -> None:
 
 
 def check_prompts(config: Config, data: Problems) -> None:
-    """Warn once where the grader reads only a box, and no prompt or example has the word."""
+    """Warn once if the grader only reads boxes, and no prompt or example mentions one."""
     family, problem = prompts_of(config.debate).alone, data.train[0]
     taught = config.warm_start.steps or problem.kind in ("open", "instructions", "code")
     if not family or taught or config.grader.mode_at(0) != IN_A_BOX:
@@ -194,7 +194,7 @@ def check_prompts(config: Config, data: Problems) -> None:
 
 
 def check_streams(config: Config, data: Problems) -> None:
-    """Refuse a reward scheme that cannot teach these problems; warn once of streams that will be empty."""
+    """Refuse a reward scheme that cannot teach on these problems. Warn once of streams without a signal."""
     weight, scores = config.rewards.judge_verdict_weight, config.verifier.beside_truth
     known = next((problem.id for problem in data.train if problem.kind not in WITHOUT_TRUTH), None)
     if max(values_of(weight)) > 0 and known is not None and not scores:
@@ -249,7 +249,7 @@ def check_labels(config: Config, data: Problems) -> None:
 
 
 def every_problem_is_labelled(pseudo: str) -> str:
-    """Return the error of pseudo-labels for nobody, with the way out."""
+    """Return the error for pseudo-labels that no problem needs, with a way out."""
     return (
         f'rewards.pseudo = "{pseudo}": every problem has its label, and none needs another; set '
         'rewards.labels below 1 (0: none has one), or rewards.pseudo = "none"'
@@ -257,7 +257,7 @@ def every_problem_is_labelled(pseudo: str) -> str:
 
 
 def check_loss(config: Config) -> None:
-    """Warn once of settings that a loss needs and the configuration lacks."""
+    """Warn once if a loss needs settings that the configuration lacks."""
     if config.learner.loss != "dr_grpo":
         return
     notes = ["its gradients are about 5 times weaker than those of grpo: raise learner.lr"]
@@ -267,7 +267,7 @@ def check_loss(config: Config) -> None:
 
 
 def refuse_unmeasured(named: str, figure: str, config: Config, data: Problems) -> None:
-    """Refuse a figure, as ``named`` by a key, that is no held-out accuracy or that nothing measures."""
+    """Refuse a figure, as ``named`` by a key, that is not a held-out accuracy or is not measured."""
     if not BEST_BY.fullmatch(figure):
         raise ValueError(
             f"{named}: is not a held-out accuracy; name one, as eval/debate/winner/accuracy, "
@@ -281,7 +281,7 @@ def refuse_unmeasured(named: str, figure: str, config: Config, data: Problems) -
 
 
 def refuse_blind_alarms(config: Config, data: Problems) -> None:
-    """Refuse an action for an unknown detector, or for one that nothing is logged for."""
+    """Refuse an action for an unknown detector, or for one without logged figures."""
     given = config.train.on_alarm
     if not isinstance(given, dict):
         return
@@ -299,7 +299,7 @@ def refuse_blind_alarms(config: Config, data: Problems) -> None:
 def blind_detectors(
     config: Config, trained: tuple[Problem, ...], held_out: tuple[Problem, ...]
 ) -> dict[str, str]:
-    """Return the detectors that can never fire in this run, with what is not logged."""
+    """Return the detectors that can never fire in this run, with the figures that are not logged."""
     logging, evaluated = config.logging, config.held_out.every and held_out
     tokens, pairs = logging.transcript_tokens, config.held_out.judge_pairs
     open_ = all(problem.kind in WITHOUT_TRUTH for problem in trained)
@@ -323,7 +323,7 @@ def _warn(note: str) -> None:
 
 
 def baseline_lines(config: Config) -> list[str]:
-    """Return a line where the temperatures of personas decide about their baselines, else none.
+    """Return a line if the temperatures of personas decide their baselines, else none.
 
     >>> [line] = baseline_lines(Config.model_validate({"model": {"tiny": {}}}))
     >>> line.partition(";")[0]

@@ -1,10 +1,10 @@
-"""How often votes, the crowd and its majority are right, and a forecast of training without labels.
+"""Accuracy of votes, of the crowd and of its majority, and a forecast of training without labels.
 
-p_v: share of right votes on pairs with exactly one right solution; p_c: the crowd's on the same pairs; p_m:
-share of problems whose most frequent answer is right. Votes move answers towards what they prefer, and
-pseudo-labels towards the majority. So votes gain where p_v is over 1/2, majorities where p_m is, and votes
-gain more than majorities where p_v is over p_m. This is rule E of ``experiments/frontier``, which was tested
-on three starts of its own.
+p_v: fraction of right votes on pairs with exactly one right solution. p_c: the crowd's fraction on the same
+pairs. p_m: fraction of problems whose most frequent answer is right. Votes move answers towards what they
+prefer, and pseudo-labels towards the majority. So votes gain if p_v exceeds 1/2, majorities if p_m does, and
+votes gain more than majorities if p_v exceeds p_m. This is rule E of ``experiments/frontier``, which was
+tested on three starts of its own.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from rewards.measured import answer_counts, judged_pairs
 from rewards.truth import is_right
 
 LEAST_PROBLEMS = 50
-"""Labelled problems below which no sign is forecast: the intervals would hold both."""
+"""With fewer labelled problems, intervals would contain both signs, so none is forecast."""
 TESTED = "a rule tested on three starts, which called no known sign wrongly there (experiments/frontier)"
-"""The result of ``experiments.frontier.preregistered --check``, of gains whose interval excludes 0."""
+"""The result of ``experiments.frontier.preregistered --check`` for gains whose interval excludes 0."""
 WORDS: Mapping[str, tuple[str, str, str]] = {
     "votes": ("training on votes alone", "gains", "loses"),
     "majority": ("training on majorities as pseudo-labels", "gains", "loses"),
@@ -44,11 +44,11 @@ WORDS: Mapping[str, tuple[str, str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class RoundVotes:
-    """Of the votes on decidable pairs of a round the share that is right, the crowd's on the same pairs,
-    and the difference; clustered by problem. ``shared``: how far wrong votes on a problem are shared.
+    """The accuracy of a round's votes on decidable pairs, the crowd's on the same pairs, and the difference.
 
-    ``majority``: of all graded problems the share on which the commonest answer of the round is right, ties
-    in proportion. ``over_majority``: the votes' share less that.
+    All are clustered by problem. ``shared``: how much wrong votes on a problem are shared. ``majority``: the
+    fraction of graded problems whose most frequent answer is right; ties count in proportion.
+    ``over_majority``: the votes' accuracy minus ``majority``.
     """
 
     round: int
@@ -61,7 +61,7 @@ class RoundVotes:
 
 
 class _Row(NamedTuple):
-    """A vote on a decidable pair: is it right, is the crowd, on which problem, and who cast it."""
+    """A vote on a decidable pair: whether it is right, whether the crowd is, the problem and the judge."""
 
     right: float
     crowd: float
@@ -75,11 +75,11 @@ def votes_by_round(
     key: AnswerKey,
     groups: Sequence[Hashable] | None = None,
 ) -> list[RoundVotes]:
-    """Return the figures of each judged round that has a vote on a decidable pair.
+    """Return the figures of each judged round that has a vote on a decidable pair. A tie is a wrong vote.
 
-    A tie is a wrong vote. The crowd is every answer of the round by a debate of the group (all debates of a
-    problem where ``groups`` are not given). It is right where the right side's answer is the commoner, and
-    half right where both are as common.
+    The crowd is every answer of the round by a debate of the group (without ``groups``: all debates of a
+    problem). It is right if the right side's answer is more frequent, and half right if both are equally
+    frequent.
     """
     groups = [debate.problem.id for debate in debates] if groups is None else groups
     rows: dict[int, list[_Row]] = {}
@@ -97,7 +97,7 @@ def votes_by_round(
 def _majorities(
     debates: Sequence[Debate], correct: Sequence[Correct | None], key: AnswerKey, groups: Sequence[Hashable]
 ) -> Iterator[tuple[int, str, float]]:
-    """Yield round, problem and the share of right ones among the commonest answers, of each graded group."""
+    """Yield round, problem and the fraction of right answers among the most frequent ones, by group."""
     right, problem_of = set[tuple[Hashable, int, str]](), dict[Hashable, str]()
     for debate, table, group in zip(debates, correct, groups, strict=True):
         for turn in debate.turns if table is not None else ():
@@ -137,12 +137,12 @@ def _of_round(number: int, rows: Sequence[_Row], majorities: Sequence[tuple[str,
 def shared_errors(
     wrong: Sequence[bool], judges: Sequence[Hashable], problems: Sequence[Hashable]
 ) -> Estimate | None:
-    """Return the share of errors that are shared: 0 where judges err independently, 1 where all err together.
+    """Return how much errors are shared: 0 if judges err independently, 1 if all err together.
 
-    It is (c - e) / (1 - e), c the share of wrong votes among those that other judges cast on the problem of
-    a wrong one, e the share of all of these votes that are wrong: the intraclass correlation of errors by
-    problem [Fleiss, Cuzick 1979]. Its interval is the jackknife's over problems. None where no problem has
-    votes of two judges, or where all or none of the votes are wrong.
+    It is (c - e) / (1 - e). c is the fraction of wrong votes among those that other judges cast on the
+    problem of a wrong vote; e is the fraction of wrong votes among all. This is the intraclass correlation of
+    errors by problem [Fleiss, Cuzick 1979], with a jackknife interval over problems. None if no problem has
+    votes of two judges, or if all votes or none are wrong.
 
     >>> shared_errors([True, True, False, False], [1, 2, 1, 2], ["a", "a", "b", "b"]).value
     1.0
@@ -176,15 +176,16 @@ def _correlation(counts: NDArray[np.float64]) -> float | None:
 
 
 def labelled(debates: Sequence[Debate], correct: Sequence[Correct | None]) -> int:
-    """Return on how many problems some solution was graded."""
+    """Return the number of problems with a graded solution."""
     graded = [any(grade is not None for row in table or () for grade in row) for table in correct]
     return len({debate.problem.id for debate, known in zip(debates, graded, strict=True) if known})
 
 
 def forecast_checks(problems: int, rounds: Sequence[RoundVotes]) -> Iterator[Check]:
-    """Yield the forecast signs of training without labels, of the first round that has votes.
+    """Yield the forecast of training without labels, from the first round with votes.
 
-    ``problems``: how many were graded; with fewer than 50 one check says that there is no forecast.
+    ``problems``: the number of graded problems. With fewer than 50, the only check says that there is no
+    forecast.
     """
     if problems < LEAST_PROBLEMS or not rounds:
         few = f"needs votes on {LEAST_PROBLEMS} problems with gold answers (--problems), and has {problems}"
@@ -206,7 +207,7 @@ def forecast_checks(problems: int, rounds: Sequence[RoundVotes]) -> Iterator[Che
 
 
 def sign_of(margin: Estimate) -> int:
-    """Return the forecast sign: 1 where the margin's interval is above 0, -1 below, 0 where it holds 0."""
+    """Return 1 if the margin's interval is above 0, -1 if it is below, and 0 if it contains 0."""
     if margin.clusters < 2:
         return 0
     return 1 if margin.low > 0 else -1 if margin.high < 0 else 0

@@ -37,15 +37,14 @@ _TARGET = re.compile(r"(?:<target>\w+)|(?:</evaluation>)")
 _BOX = re.compile(r"\\boxed\{([^{}]*)\}")
 _NOTHING = dict.fromkeys(("handle", "instructions", "answer", "own", "compared"), "")
 _JUDGING = ((_COPIED, 2.0), (_VERDICT, 3.0), (_BETTER, 3.0))
-"""Loss weights of the tokens that decide a judgment; all others have 1, and those that decide which solution
-is taken over have 3 too.
-"""
+"""Loss weights of the tokens that decide a judgment. Tokens that decide which solution is adopted also have
+3, and all others 1."""
 Spans = tuple[tuple[int, int, float], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Demonstration:
-    """A prompt and its reply; ``weights``: (start, end, weight) of characters that differ from the base."""
+    """A prompt and its reply. ``weights``: (start, end, weight) of characters with their own loss weight."""
 
     messages: tuple[Message, ...]
     reply: str
@@ -54,7 +53,7 @@ class Demonstration:
 
 
 class Demonstrator:
-    """Makes demonstrations of one synthetic family under one protocol; ``habits`` are chances of mistakes."""
+    """Makes demonstrations of a synthetic family under a protocol. ``habits``: probabilities of mistakes."""
 
     def __init__(self, family: str, config: DebateConfig, habits: WarmStartConfig, rng: Random) -> None:
         self._family = FAMILIES[family]
@@ -62,7 +61,7 @@ class Demonstrator:
         self._config, self._habits, self._rng = config, habits, rng
 
     def show(self, kind: Kind, problem: Problem, *, only_right: bool = False) -> Demonstration:
-        """Return one demonstration; ``only_right`` solves without mistakes."""
+        """Return one demonstration. With ``only_right``, the solution has no mistakes."""
         config = self._config
         in_game = config.protocol in GAMES
         alone = kind in ("solve", "drill")
@@ -88,7 +87,7 @@ class Demonstrator:
         return Demonstration(seen.messages, solution)
 
     def _turn(self, seating: Seating, agent: int, kind: Kind) -> Demonstration:
-        """Return a turn that answers to solutions shown."""
+        """Return a turn that responds to the solutions shown."""
         config, rng, problem = self._config, self._rng, seating.problem
         solutions = self._round(problem, agent, len(seating.handles))
         if config.protocol == "critique" and kind == "debate":
@@ -114,7 +113,7 @@ class Demonstrator:
         return Demonstration(seen.messages, reply, (*taken, *_judging_weights(reply)))
 
     def _pair(self, problem: Problem, agent: int, solutions: Sequence[str]) -> tuple[int, int]:
-        """Return two others to compare, with exactly one right as often as configured, if there are."""
+        """Return two others to compare, with exactly one right as often as configured, if possible."""
         pairs = list(combinations([other for other in range(len(solutions)) if other != agent], 2))
         self._rng.shuffle(pairs)
         wanted = self._rng.random() < self._habits.decidable
@@ -122,7 +121,7 @@ class Demonstrator:
         return next((pair for pair in pairs if (right[pair[0]] != right[pair[1]]) == wanted), pairs[0])
 
     def _criticism(self, seating: Seating, agent: int, solutions: Sequence[str]) -> Demonstration:
-        """Return a turn of criticism: the check of each solution, those that fail once more as targets."""
+        """Return a turn of criticism: a check of each solution, and the failing ones again as targets."""
         seen = agent_prompt(seating, [_entries(seating, solutions, 0)], agent, 1, _NO_LIMIT)
         checks = self._checks(seating.problem, {turn.agent: solutions[turn.agent] for turn in seen.compared})
         targets = "".join(f"<target>{h}</target>{said}" for h, said in _faults(seating, checks))
@@ -131,7 +130,7 @@ class Demonstrator:
         return Demonstration(seen.messages, reply, (*_spans(reply, (_TARGET, 3.0)), *_judging_weights(reply)))
 
     def _revision(self, seating: Seating, agent: int, solutions: Sequence[str]) -> Demonstration:
-        """Return a revision: a right solution stays, in place of a wrong one a right one is taken over."""
+        """Return a revision: a right solution stays, and a wrong one is replaced by a right one."""
         problem, entries = seating.problem, list[Any]()
         for critic in range(len(solutions)):
             others = {other: text for other, text in enumerate(solutions) if other != critic}
@@ -177,7 +176,7 @@ class Demonstrator:
         return solutions
 
     def _shown(self, problem: Problem, agent: int) -> str:
-        """Return a solution as others would see it; wrong ones are now and then made to look right."""
+        """Return a solution as others see it. Some wrong ones are made to look right."""
         tried = self._attempt(problem, agent)
         honest: str = self._family.write_solution(problem, tried)
         if self._is_right(problem, honest):
@@ -203,7 +202,7 @@ class Demonstrator:
     def _checks(
         self, problem: Problem, solutions: Mapping[int, str], *, lures: bool = True
     ) -> dict[int, str]:
-        """Return the check of each agent's solution; without ``lures`` all are true."""
+        """Return the check of each agent's solution. Without ``lures`` all checks are correct."""
         rng, misjudge = self._rng, self._habits.misjudge
         return {
             agent: self._check(problem, text, lured=lures and rng.random() < misjudge)
@@ -211,9 +210,7 @@ class Demonstrator:
         }
 
     def _review(self, seating: Seating, checks: Mapping[int, str], *, vote: bool) -> str:
-        """Return the checks as an evaluation, and the comparison that follows from them if there is a
-        vote.
-        """
+        """Return the checks as an evaluation, and the resulting comparison if there is a vote."""
         handles, rng = seating.handles, self._rng
         lines = "".join(f"{handles[agent]}:{text} " for agent, text in checks.items())
         order = sorted(checks, key=lambda agent: (" right" not in checks[agent], rng.random()))
@@ -234,7 +231,7 @@ def _entries(seating: Seating, solutions: Sequence[str], round_: int) -> list[An
 
 
 def _faults(seating: Seating, checks: Mapping[int, str]) -> list[tuple[str, str]]:
-    """Return the handles of those whose check fails, each with the check."""
+    """Return the handles whose check fails, each with the check."""
     return [(seating.handles[agent], text) for agent, text in checks.items() if " right" not in text]
 
 

@@ -1,4 +1,4 @@
-"""The tokenizer of a small model: one token for each piece of its vocabulary, and a plain chat template."""
+"""The tokenizer of a tiny model: one token for each piece of its vocabulary, and a plain chat template."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PRINTABLE = "\n" + "".join(map(chr, range(32, 127)))
 
 
 def build_tokenizer(pieces: Sequence[str], *, fallback: Fallback = "bytes") -> PreTrainedTokenizerFast:
-    """Return a tokenizer with one token for each piece; where several fit, the longest wins.
+    """Return a tokenizer with one token for each piece. If several pieces match, the longest wins.
 
     Other text becomes UTF-8 bytes (256 tokens; every text round-trips), printable ASCII characters (96
     tokens) or the unknown token, by ``fallback``. Roles are rendered as ``<|user|>content<|assistant|>``.
@@ -69,7 +69,7 @@ def build_tokenizer(pieces: Sequence[str], *, fallback: Fallback = "bytes") -> P
 
 
 def tiny_vocabulary(config: Config) -> tuple[str, ...]:
-    """Return the pieces: section tags, handles, those of the configuration, and the family's own."""
+    """Return the pieces: section tags, handles, configured pieces, and those of the family."""
     tiny = config.model.tiny
     if tiny is None:
         return ()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from envs import Environment
 
 Encode: TypeAlias = "Callable[[Sequence[Message]], Sequence[int]]"
-"""From messages to the prompt's ids, up to where the reply begins."""
+"""Converts messages to the prompt's ids, up to where the reply begins."""
 ADAMW_LR = 3e-3
 """Peak learning rate of embeddings and norms."""
 MUON_LR = 0.02
@@ -40,10 +40,10 @@ def warm_start(
 ) -> float:
     """Train the model on demonstrations of the environment's family, in place; return the last loss.
 
-    ``encode`` is that of the policy that will use the model, so that both see the same prompts. ``advance``
-    is called with a name, the steps done and the number of steps, first with none done. Muon trains the
-    matrices of the blocks, AdamW the rest [Jordan et al. 2024]; the learning rate warms up over 20 steps and
-    decays linearly to a tenth.
+    ``encode`` must be that of the policy that will use the model, so that both see the same prompts.
+    ``advance`` is called with a name, the steps done and the number of steps, first with none done. Muon
+    trains the matrices of the blocks, AdamW the rest [Jordan et al. 2024]. The learning rate warms up over 20
+    steps and decays linearly to a tenth.
     """
     import torch
 
@@ -98,7 +98,7 @@ def _steps(encoder: Encoder, config: Config, environment: Environment, rng: Rand
 
 
 def _pool(environment: Environment, config: Config, most: int) -> tuple[Problem, ...]:
-    """Return ``most`` problems of the trained split, or about as many as a small family has."""
+    """Return up to ``most`` problems of the training split. A small family has fewer."""
     from envs import DataError
 
     seed = derive_seed(config.seed, "warm start problems")
@@ -112,14 +112,14 @@ def _pool(environment: Environment, config: Config, most: int) -> tuple[Problem,
 
 
 class Encoder:
-    """Demonstrations to padded tokens and weights."""
+    """Converts demonstrations to padded tokens and weights."""
 
     def __init__(self, tokenizer: Any, encode: Encode) -> None:
         self._encode = encode
         self._backend = tokenizer.backend_tokenizer
 
     def batch(self, demonstrations: Sequence[Demonstration]) -> Batch:
-        """Return the batch; padding is id 0 with weight 0."""
+        """Return the batch. Padding is id 0 with weight 0."""
         import torch
 
         rows = [self._row(demonstration) for demonstration in demonstrations]
