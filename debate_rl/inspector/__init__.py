@@ -1,1 +1,1 @@
-"""Every debate of a run, to look at: in the terminal, the browser, or one HTML file."""
+"""Show every debate of a run: in the terminal, in a browser, or in one HTML file."""

@@ -1,6 +1,7 @@
-"""What a view shows: a list of blocks, which pages draw as HTML, and plain text and the terminal as lines.
+"""The content of a view: a list of blocks.
 
-The texts in blocks are as a model, a file or a user wrote them: who draws them escapes them. Lines are safe.
+Pages draw blocks as HTML; plain text and the terminal draw them as lines. Texts in blocks are unescaped;
+whoever draws them must escape them. Lines are safe to print.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Link(NamedTuple):
-    """A page of the run: its path, its query, and the place on it. ``of_list``: with the list's filter."""
+    """A page of the run: its path, its query, and the anchor on it. ``of_list``: keep the list's filter."""
 
     path: tuple[str, ...]
     query: tuple[tuple[str, object], ...] = ()
@@ -30,7 +31,7 @@ class Link(NamedTuple):
 
 
 def to_debate(id: str, view: str = "", turn: TurnId | None = None, **query: object) -> Link:
-    """Return the link to a debate, or to a view of it and the turn that it is about."""
+    """Return the link to a debate, or to a view of it and the view's turn."""
     about = {} if turn is None else {"turn": named(turn)}
     path = ("debate", id, view) if view else ("debate", id)
     return Link(path, tuple((about | query).items()), of_list=True)
@@ -42,11 +43,11 @@ def to_turn(id: str, turn: TurnId) -> Link:
 
 
 class Span(NamedTuple):
-    """Words in one style, which may lead somewhere; ``name``: by which tests find them.
+    """Words in one style, optionally linked. ``name``: identifies them in tests.
 
     Styles: strong, faint, doubt, code; right, wrong and the other grades; answer: mathematics is typeset;
-    mark: what an excerpt is about; gone and new: what one of two texts has alone; page and drawn: what
-    pages alone show.
+    mark: the subject of an excerpt; gone and new: words that only one of two texts has; page and drawn: only
+    shown on pages.
     """
 
     text: str
@@ -82,13 +83,13 @@ def grade(word: str) -> Span:
 
 
 def named_turn(view: DebateView, turn: TurnId) -> Span:
-    """Return whose turn it is, as a link to it."""
+    """Return the name of a turn as a link to it."""
     return Span(view.spelled(turn), link=to_turn(view.id, turn))
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One paragraph. ``kind``: "notice", "sentence", "faint", or "" of a plain one."""
+    """One paragraph. ``kind``: "notice", "sentence", "faint", or "" for a plain one."""
 
     words: Words
     kind: str = ""
@@ -97,10 +98,10 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text as it was written, in lines of its own, below its ``label``.
+    """A text as written, on its own lines, below its ``label``.
 
-    ``folded``: only its length is shown until it is asked for. ``typeset``: with its mathematics. ``whole``:
-    where all of a text is shown that is cut here.
+    ``folded``: show only its length until it is opened. ``typeset``: typeset its mathematics. ``whole``: the
+    link to the whole of a text that is cut here.
     """
 
     text: str | Sequence[Span]
@@ -119,10 +120,10 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows below heads. A head that begins with ">" sets its column to the right; one with "~" before
-    that is left out if there is no room.
+    """Rows below heads. A head that begins with ">" aligns its column right.
 
-    ``row_name``: by which tests find a row; ``ids``: of each row, to be linked to; ``body``: of all rows.
+    "~" before that marks a column that may be left out. ``row_name``: identifies rows in tests. ``ids``: an
+    anchor for each row. ``body``: the anchor of all rows.
     """
 
     heads: Sequence[str]
@@ -136,7 +137,7 @@ class Table:
 
     @property
     def columns(self) -> list[tuple[str, bool, bool]]:
-        """The heads, whether each is set to the right, and whether it may be left out."""
+        """The heads, whether each is aligned right, and whether it may be left out."""
         return [
             (head.lstrip("~>"), head.lstrip("~").startswith(">"), head.startswith("~")) for head in self.heads
         ]
@@ -144,14 +145,14 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Names, each with what belongs to it."""
+    """Names with their values."""
 
     pairs: Sequence[tuple[str, Words]]
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One figure over the steps, None if it has no value; ``style`` names its colour and dashes."""
+    """One figure over the steps, None where it has no value. ``style``: its colour and dashes."""
 
     name: str
     style: str
@@ -160,7 +161,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Figures over the steps: shares of 1, or with ``fitted`` one figure in a range of its own."""
+    """Figures over the steps: fractions, or with ``fitted`` one figure with its own range."""
 
     series: Sequence[Series]
     fitted: bool = False
@@ -168,7 +169,7 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class VoteDrawing:
-    """The votes on the solutions of one round as arrows, of which a table has the words."""
+    """The votes on the solutions of one round as arrows. A table has the same content in words."""
 
     graph: RoundGraph
     view: DebateView
@@ -176,9 +177,9 @@ class VoteDrawing:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Blocks under a title. ``kind``: "cards" lays sections out side by side; "card" is one of them.
+    """Blocks under a title. ``kind``: "cards" places sections side by side; "card" is one of them.
 
-    ``folded``: the browser shows the title until it is opened. ``id``: to be linked to.
+    ``folded``: the browser shows only the title until it is opened. ``id``: the anchor.
     """
 
     title: Words
@@ -193,25 +194,25 @@ Block: TypeAlias = Line | Text | Table | Pairs | Chart | VoteDrawing | Section
 
 
 def cut(rows: Iterable[Sequence[Words]], most: int) -> tuple[list[Sequence[Words]], list[Block]]:
-    """Return the first rows, and a line that says how many are left out, if any are."""
+    """Return the first rows, and a line with the number of omitted rows, if any."""
     every = list(rows)
     left = len(every) - most
     return every[:most], [Line(f"{left:,} more are left out", "faint")] if left > 0 else []
 
 
 Row: TypeAlias = tuple[Span, ...]
-"""One line; what is foreign in it is escaped."""
+"""One line, with foreign text escaped."""
 BRACKETS = {"gone": ("[-", "-]"), "new": ("{+", "+}"), "mark": ("»", "«")}
-"""What stands around some spans, so that colour is not needed."""
+"""Brackets around some spans, for output without colour."""
 AROUND, WIDEST = 40, 400
-"""Characters on each side of a long part that two texts have in common; and of a column."""
+"""Characters shown on each side of a long common part of two texts; maximum width of a column."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How blocks are laid out. ``most``: characters of a text, None for any number.
+    """How blocks become lines. ``most``: maximum characters of a text, None for no limit.
 
-    ``unfold`` stands behind the length of a folded text, and ``further`` after a note that a text is cut.
+    ``unfold``: text after the length of a folded text. ``further``: text after a note that a text is cut.
     """
 
     unfold: str = ""
@@ -221,7 +222,7 @@ class Layout:
 
 
 def lines_of(blocks: Iterable[Block], layout: Layout) -> Iterator[Row]:
-    """Yield the lines of blocks; sections have a blank line before them."""
+    """Yield the lines of blocks, with a blank line before each section."""
     for block in blocks:
         if isinstance(block, Section):
             if block.title:
@@ -265,7 +266,7 @@ def _text(block: Text, layout: Layout) -> Iterator[Row]:
 
 
 def _marked(text: str | Sequence[Span], most: int, style: str) -> list[Span]:
-    """Return a text as spans, with brackets around what colour marks, cut at ``most`` characters."""
+    """Return a text as spans cut at ``most`` characters, with brackets around spans marked by colour."""
     if isinstance(text, str):
         return [Span(text[:most], style)]
     shown: list[Span] = []
@@ -295,7 +296,7 @@ def split_lines(text: Sequence[Span], indent: str) -> Iterator[Row]:
 
 
 def table_lines(table: Table) -> Iterator[Row]:
-    """Yield heads and rows in columns as wide as they need to be; the last one is ragged."""
+    """Yield heads and rows in columns as wide as needed. The last column is not padded."""
     columns = table.columns
     rows: list[list[Row]] = [[(Span(head, "faint"),) for head, _, _ in columns]]
     rows += [[_safe(cell) for cell in row] for row in table.rows]

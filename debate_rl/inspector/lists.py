@@ -1,4 +1,4 @@
-"""The columns that every screen shows of runs, steps, debates and replays, and what they mean."""
+"""The columns of lists of runs, steps, debates and replays on every screen, with their meanings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item")
 GAP, WIDE = 2, 5
-"""Cells between columns; and the need from which on a column is left out on a telephone."""
+"""Cells between columns; the ``need`` from which on a column is left out on a telephone."""
 MEANINGS: tuple[tuple[str, str], ...] = (
     ("accuracy", "right / graded solutions, in round 0 and in the last round"),
     ("winner", "grade of the winner; of a step, right / graded winners"),
@@ -35,11 +35,11 @@ MEANINGS: tuple[tuple[str, str], ...] = (
     ("judge reward", "mean reward for votes given"),
     ("format", "mean format penalty"),
 )
-"""What the columns of runs, steps and debates mean."""
+"""The meanings of the columns of runs, steps and debates."""
 
 
 def filter_fields() -> list[tuple[str, str]]:
-    """Return an example of each field of filters, and what the field is.
+    """Return an example and the meaning of each filter field.
 
     >>> filter_fields()[1]
     ('step:>200', 'training step')
@@ -48,7 +48,7 @@ def filter_fields() -> list[tuple[str, str]]:
 
 
 def flags_of(row: DebateRow) -> list[tuple[str, str]]:
-    """Return what is out of the ordinary in a debate: each flag as every list shows it, and what it is."""
+    """Return the unusual properties of a debate: each flag as lists show it, with its meaning."""
     facts = row.facts
     flags = (
         ("cycle", facts.cycle, "solutions that beat each other in a cycle"),
@@ -64,10 +64,10 @@ def flags_of(row: DebateRow) -> list[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Column(Generic[Item]):
-    """One column: ``cell`` returns what it shows of an item, in ``width`` cells of a terminal.
+    """One column. ``cell`` returns its text for an item; ``width`` is in terminal cells.
 
-    ``need`` 0 always stays; where columns do not fit, the highest goes first. ``rest``: it takes what the
-    others leave, and a pipe does without it.
+    A column with ``need`` 0 always stays; if space is short, the highest ``need`` is dropped first. ``rest``:
+    the column takes the remaining width, and is left out in a pipe.
     """
 
     name: str
@@ -79,7 +79,7 @@ class Column(Generic[Item]):
 
 
 def fitting(columns: Sequence[Column[Any]], width: int) -> list[tuple[Column[Any], int]]:
-    """Return the columns that fit, each with its width; a last column of text takes what no other does.
+    """Return the columns that fit, each with its width. A final text column takes the remaining width.
 
     >>> few = [Column("id", 6, str), Column("votes", 5, str, 2), Column("question", 10, str, 1, rest=True)]
     >>> [(column.name, size) for column, size in fitting(few, 22)]
@@ -98,7 +98,7 @@ def fitting(columns: Sequence[Column[Any]], width: int) -> list[tuple[Column[Any
 
 
 def padded_row(columns: Sequence[tuple[Column[Any], int]], item: Any) -> tuple[Span, ...]:
-    """Return the row of an item in the columns that fit; the heads where it is None."""
+    """Return the row of an item in the columns that fit, or the heads for None."""
     row: list[Span] = []
     for column, width in columns:
         cell = spans(Span(column.name, "faint") if item is None else column.cell(item))
@@ -110,7 +110,7 @@ def padded_row(columns: Sequence[tuple[Column[Any], int]], item: Any) -> tuple[S
 
 
 def table_of(columns: Sequence[Column[Item]], items: Sequence[Item], **named: Any) -> Table:
-    """Return a list as a table, in columns as wide as they need to be."""
+    """Return a list as a table with columns as wide as needed."""
     heads = [
         "~" * (column.need >= WIDE) + ">" * (not column.left and not column.rest) + column.name
         for column in columns
@@ -131,7 +131,7 @@ def _alarms(one: Overview) -> Words:
 
 
 def _tail(text: str, most: int) -> str:
-    """Return the end of a text, which is where ids differ.
+    """Return the end of a text, since ids differ there.
 
     >>> _tail("MATH/algebra/2477", 8)
     '…ra/2477'
@@ -228,7 +228,7 @@ PROBLEM_DEBATES: Sequence[Column[ProblemDebate]] = (
 
 
 def _scheme(replay: ReplayName) -> Words:
-    """Return what was changed, or why the replay cannot be read."""
+    """Return what the replay changed, or why it cannot be read."""
     if replay.problem:
         return Span(replay.problem, "doubt")
     return " ".join(replay.overrides) or "the run's own scheme"

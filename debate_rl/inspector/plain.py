@@ -1,4 +1,4 @@
-"""The plain face: debates as lines of text or JSON, for a terminal, a pipe or a file."""
+"""Debates as lines of text or JSON, for a terminal, a pipe or a file."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ CODES = {
     **{"right": "32", "new": "32", "wrong": "31", "gone": "31", "mark": "31", "found": "31"},
     **{"missing": "33", "doubt": "33", "won": "33", "address": "36", "comparison": "35", "judge": "35"},
 }
-"""The codes of styles, on a terminal that has colours."""
+"""Terminal codes of styles, used on terminals with colour."""
 
 
 @dataclass(frozen=True, slots=True)
 class Printer:
-    """Lines go to ``stream``. ``width``: the columns of a terminal, None if nothing has to fit."""
+    """Writes lines to ``stream``. ``width``: the columns of a terminal, or None without a limit."""
 
     stream: TextIO
     colour: bool = False
     width: int | None = None
 
     def line(self, text: str = "") -> None:
-        """Write one line, as it is."""
+        """Write one line unchanged."""
         self.stream.write(text + "\n")
 
     def json(self, value: object) -> None:
@@ -63,7 +63,7 @@ class Printer:
         self.line(json.dumps(value, allow_nan=False))
 
     def row(self, row: Row) -> None:
-        """Write spans in their colours, which are safe to print."""
+        """Write spans, which must be safe to print, in their colours."""
         spans = [span for span in row if span.text]
         while spans and not spans[-1].text.strip():
             spans.pop()
@@ -81,7 +81,7 @@ class Printer:
                 self.row(row)
 
     def list(self, columns: Sequence[Column[Any]], items: Sequence[Any], *, total: Any = None) -> None:
-        """Write a list: columns that fit a terminal, or without those that need one in a pipe."""
+        """Write a list: the columns that fit a terminal, or in a pipe all that need no terminal."""
         every = [*items, *([] if total is None else [total])]
         if self.width is None:
             self.blocks([table_of([column for column in columns if not column.rest], every)])
@@ -94,7 +94,7 @@ class Printer:
 
 
 def printer_for(stream: TextIO) -> Printer:
-    """Return the printer of a stream: colour and width on a terminal alone; NO_COLOR, TERM=dumb: none."""
+    """Return the printer of a stream. Colour and width need a terminal without NO_COLOR or TERM=dumb."""
     if not stream.isatty():
         return Printer(stream)
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") in ("dumb", "unknown", "")
@@ -102,7 +102,7 @@ def printer_for(stream: TextIO) -> Printer:
 
 
 def json_of(value: Any) -> Any:
-    """Return a value of the views as JSON has it: turns as [agent, round], spans as [start, end].
+    """Return a value of the views for JSON: turns as [agent, round], spans as [start, end].
 
     >>> json_of({"a": (TurnId(0, 1), TextSpan(2, 3), None)})
     {'a': [[0, 1], [2, 3], None]}
@@ -130,9 +130,9 @@ def print_list(
     newest: bool = False,
     as_json: bool = False,
 ) -> tuple[int, str | None]:
-    """Print a page; return how many debates match, and the id after which the next page begins.
+    """Print a page of debates. Return the number of matches and the id after which the next page begins.
 
-    The id is None on the last page. Above the lines are headings; on a terminal the lines fit.
+    The id is None on the last page. Headings come first; on a terminal the lines fit its width.
     """
     page = store.debates(filter, newest=newest, after=after, limit=limit + 1)
     rows, more = page[:limit], len(page) > limit
@@ -145,7 +145,7 @@ def print_list(
 
 
 def row_json(row: DebateRow) -> dict[str, object]:
-    """Return a debate of a list; the fields are those of filters, with "_" for a dot."""
+    """Return a debate of a list for JSON. The fields are those of filters, with "_" instead of a dot."""
     facts = row.facts._asdict()
     flips = {name.upper(): facts.pop(f"flip_{name}") for name in ("cc", "cw", "wc", "ww")}
     facts["winner"], facts["cycle"] = row.winner, bool(row.facts.cycle)
@@ -157,7 +157,7 @@ def row_json(row: DebateRow) -> dict[str, object]:
 
 
 def print_figures(store: RunStore, printer: Printer, filter: str = "", *, as_json: bool = False) -> None:
-    """Print a line for each step that has debates of the filter, then one of all together."""
+    """Print a line for each step with debates of the filter, then one for all steps."""
     steps, overall = store.steps(filter), store.overall(filter)
     if as_json:
         printer.json({"schema": 1, "filter": filter, "overall": json_of(overall), "steps": json_of(steps)})
@@ -166,7 +166,7 @@ def print_figures(store: RunStore, printer: Printer, filter: str = "", *, as_jso
 
 
 def print_runs(runs: Sequence[Overview], printer: Printer, *, as_json: bool = False) -> None:
-    """Print the runs of a folder; in a pipe, paths replace names."""
+    """Print the runs of a folder. In a pipe, paths replace names."""
     if as_json:
         for one in runs:
             figures = json_of(one)
@@ -179,7 +179,7 @@ def print_runs(runs: Sequence[Overview], printer: Printer, *, as_json: bool = Fa
 
 
 def print_evaluations(run: str, found: Sequence[Listed], printer: Printer, *, as_json: bool = False) -> None:
-    """Print the evaluations of a run, each with the command that opens each of its parts."""
+    """Print the evaluations of a run, each with the commands that open its parts."""
     for evaluation, parts in found:
         if as_json:
             listed = [{"name": p.name, "debates": p.debates, "folder": str(p.folder)} for p in parts]
@@ -202,9 +202,9 @@ def print_debate(
     as_json: bool = False,
     prompts: DebatePrompts | None = None,
 ) -> None:
-    """Print one debate; ``raw`` replies stand as they were written, with their tags and thinking.
+    """Print one debate. With ``raw``, replies are printed as written, with tags and thinking.
 
-    ``prompts``: those to print with their turns.
+    ``prompts``: prompts to print with their turns.
     """
     view = debate_view(id, record)
     if as_json:
@@ -217,7 +217,7 @@ def print_debate(
 
 
 def debate_json(id: str, record: Record, prompts: DebatePrompts | None = None) -> dict[str, object]:
-    """Return all that is shown of a debate, and perhaps its prompts; turns stand in the debate's order."""
+    """Return everything shown of a debate, optionally with prompts. Turns are in the order of the debate."""
     view, adoption = debate_view(id, record), adoption_view(record)
     body = json_of(view)
     body["turns"] = [json_of(turn) for turn in view.spoken()]
@@ -254,7 +254,7 @@ def print_view(
 
 
 def print_why(why: Why, printer: Printer, *, as_json: bool = False) -> None:
-    """Print why a turn was rewarded as it was."""
+    """Print the explanation of a turn's reward."""
     from debate_rl.inspector.views.why_text import why_blocks
 
     who = f"{why.handle(why.turn)} {why.persona}, turn {named(why.turn)}"
@@ -263,7 +263,7 @@ def print_why(why: Why, printer: Printer, *, as_json: bool = False) -> None:
 
 
 def print_replays(listed: Sequence[ReplayName], printer: Printer, *, as_json: bool = False) -> None:
-    """Print the replays, a line each."""
+    """Print the replays, one line each."""
     if as_json:
         for replay in listed:
             printer.json(json_of(replay))
@@ -274,7 +274,7 @@ def print_replays(listed: Sequence[ReplayName], printer: Printer, *, as_json: bo
 
 
 def print_replay(replay: StoredReplay, printer: Printer, *, as_json: bool = False) -> None:
-    """Print a replay's figures, by stream, and by stream, persona and round, and the debates to open."""
+    """Print a replay's figures by stream, and by stream, persona and round, and the debates to open."""
     figures = json_of(replay.facts)
     value = {"name": replay.name, "folder": str(replay.folder), **figures.pop("asked"), **figures}
     print_view(value, printer, lambda: replay_blocks(replay), title=f"replay {replay.name}", as_json=as_json)
@@ -288,7 +288,7 @@ def print_pairs(
     pair: int | None = None,
     as_json: bool = False,
 ) -> None:
-    """Print the figures by attack, and the pairs that fool the later judge most; or one pair.
+    """Print the figures by attack and the pairs that fool the later judge most, or one pair.
 
     ``gaps``: by evaluation. ValueError if there is no such pair.
     """
@@ -305,12 +305,12 @@ def print_pairs(
 
 
 AROUND = 50
-"""Characters that are shown on each side of a match."""
+"""Characters shown on each side of a match."""
 _BLANKS = re.compile(r"[ \t\n]+")
 
 
 def search_filter(words: str, filter: str = "") -> str:
-    """Return the filter of the debates that contain words, among those of another filter.
+    """Return the filter of debates that contain words and match another filter.
 
     >>> search_filter("two words", "winner:wrong OR step:3")
     'text:"two words" (winner:wrong OR step:3)'
@@ -328,9 +328,9 @@ def print_matches(
     limit: int | None = None,
     as_json: bool = False,
 ) -> int:
-    """Print a line for each match, as ``text:`` finds words; return how many.
+    """Print a line for each match of ``text:``, and return their number.
 
-    ``limit``: the most debates. FilterError if the filter cannot be read.
+    ``limit``: maximum number of debates. FilterError for an invalid filter.
     """
     compile_filter(filter)  # points into what was typed
     count = 0
@@ -351,7 +351,7 @@ def print_matches(
 
 
 def matches(words: str, text: str) -> Iterator[tuple[int, int]]:
-    r"""Yield where words begin and end in a text, as ``text:`` finds them.
+    r"""Yield the start and end of words in a text, as ``text:`` matches them.
 
     >>> text = "The dérivative. Derive it!"
     >>> [text[start:end] for start, end in matches("deriv*", text)]
@@ -365,7 +365,10 @@ def matches(words: str, text: str) -> Iterator[tuple[int, int]]:
 
 
 def _pattern(words: str) -> re.Pattern[str]:
-    """Return how words look in a folded text; other characters than letters and digits stand as written."""
+    """Return the pattern of words in a folded text.
+
+    Characters other than letters and digits match themselves.
+    """
     prefix = words.endswith("*")
     wanted = _folded(" ".join(words.removesuffix("*").split()))[0]
     blanks = r"[\W_]++" if wanted.replace(" ", "").isalnum() else r"\s++"
@@ -376,7 +379,7 @@ def _pattern(words: str) -> re.Pattern[str]:
 
 
 def _folded(text: str) -> tuple[str, range | list[int]]:
-    """Return the text without case and accents, and where each of its characters stood."""
+    """Return the text without case and accents, and the original position of each character."""
     if text.isascii():
         return text.lower(), range(len(text))
     folded: list[str] = []

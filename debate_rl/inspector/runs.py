@@ -1,6 +1,6 @@
-"""The runs at a path, and what a list shows of each: progress, held-out accuracy, the judge, alarms.
+"""The runs at a path, with progress, held-out accuracy, the judge and alarms for lists.
 
-Everything is read from what the runs wrote, never from the index of their debates, which may be older.
+Everything is read from the run's own files, never from the index of its debates, which may be outdated.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ METRICS, CONFIG = "metrics.jsonl", "config.toml"
 
 @dataclass(frozen=True, slots=True)
 class FoundRun:
-    """One run. ``steps``: how many have debates, ``last``: the newest, from 0, None if there is none.
+    """One run. ``steps``: the number of steps with debates.
 
-    ``writing``: whether a process holds the run's lock, so that more may come.
+    ``last``: the newest one, from 0, None without any. ``writing``: whether a process holds the run's lock.
     """
 
     path: Path
@@ -43,9 +43,9 @@ class FoundRun:
 
 
 def find_runs(path: Path | str) -> list[FoundRun]:
-    """Return the run at a path (its folder, or that of its shards), or the runs right below it, by name.
+    """Return the run at a path (its folder or that of its shards), or the runs directly below it, by name.
 
-    The runs of a curriculum are those of its stages. TranscriptError if there is none.
+    For a curriculum, return the runs of its stages. TranscriptError without any.
     """
     path = Path(path)
     if (path / CURRICULUM).is_file():
@@ -65,9 +65,9 @@ def find_runs(path: Path | str) -> list[FoundRun]:
 
 
 def run_at(path: Path | str, runs: Sequence[FoundRun]) -> FoundRun | None:
-    """Return the run whose own folder (or that of its shards) a path is; None for a folder of runs.
+    """Return the run whose folder (or folder of shards) a path is, or None for a folder of runs.
 
-    ``runs``: what ``find_runs`` found there.
+    ``runs``: the result of ``find_runs`` for the path.
     """
     here = Path(path).resolve()
     one = len(runs) == 1 and runs[0].path.resolve() in (here, here.parent)
@@ -75,7 +75,7 @@ def run_at(path: Path | str, runs: Sequence[FoundRun]) -> FoundRun | None:
 
 
 def _is_run(folder: Path) -> bool:
-    """Return whether a folder holds transcripts: a run that has just begun has a folder for them."""
+    """Return whether a folder has a folder of transcripts, which exists from the start of a run."""
     try:
         if (folder / CONFIG).is_file() and (folder / "transcripts").is_dir():
             return True
@@ -93,9 +93,9 @@ def _found(folder: Path) -> FoundRun:
 
 
 def config_of(run: Path) -> tuple[Config | None, str]:
-    """Return a run's configuration; None, and why in one line, if there is none that can be read.
+    """Return a run's configuration, or None and the reason in one line.
 
-    Code that the run names is not loaded: ``read_run_config``.
+    Custom code that the run names is not loaded; see ``read_run_config``.
     """
     from debate_rl.config.recipes import ConfigError, read_run_config
 
@@ -106,7 +106,7 @@ def config_of(run: Path) -> tuple[Config | None, str]:
 
 
 def evaluation_of(run: Path) -> Author:
-    """Return a run's ``advantages.evaluation``; its default where the run has no configuration."""
+    """Return a run's ``advantages.evaluation``, or the default if the run has no configuration."""
     from learner.advantages import AdvantageConfig
 
     config, _ = config_of(run)
@@ -115,14 +115,13 @@ def evaluation_of(run: Path) -> Author:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """One run of a list; None if the run does not tell.
+    """One run of a list, with None for unknown values. ``planned``: the planned number of steps.
 
-    ``planned``: how many steps it will have. ``before`` and ``after``: held-out accuracy of one agent alone
-    at its first and last evaluation, on the problems of both. ``judge``: judge accuracy of its newest step
-    that has one. ``alarms``: how many of the report's collapse detectors fire on its metrics, None if
-    none can fire yet. ``changed``: when it last wrote, in seconds since 1970. ``test_time``: whether it is
-    declared to train on held-out problems. ``stage``: of a stage of a curriculum that has ended, how
-    ("reached", "demoted", "limit"), and ``why`` in words.
+    ``before``, ``after``: held-out accuracy of one agent alone at the first and last evaluation, on the
+    problems of both. ``judge``: judge accuracy of the newest step that has one. ``alarms``: how many collapse
+    detectors fire on the metrics, None if none can fire yet. ``changed``: time of the last write, in seconds
+    since 1970. ``test_time``: whether the run is declared to train on held-out problems. ``stage``: how a
+    finished stage of a curriculum ended ("reached", "demoted", "limit"); ``why``: the reason in words.
     """
 
     run: FoundRun
@@ -138,24 +137,24 @@ class Overview:
 
     @property
     def progress(self) -> str:
-        """The steps that are done, and of how many: ``7/10``."""
+        """The finished and the planned steps: ``7/10``."""
         done = 0 if self.run.last is None else self.run.last + 1
         return f"{done:,}" + ("" if self.planned is None else f"/{self.planned:,}")
 
     @property
     def state(self) -> str:
-        """Whether it is being written, how a stage ended, whether its held-out problems are trained."""
+        """Whether it is being written, how a stage ended, and whether it trains on held-out problems."""
         marks = ("running" * self.run.writing, self.stage, "test-time learning" * self.test_time)
         return ", ".join(filter(None, marks))
 
 
 def overviews(runs: Iterable[FoundRun]) -> list[Overview]:
-    """Return the rows of a list of runs, the one that wrote last on top."""
+    """Return the rows of a list of runs, the most recently written first."""
     return sorted(map(overview, runs), key=lambda one: (-one.changed, one.run.name))
 
 
 def overview(run: FoundRun) -> Overview:
-    """Return what a list shows of a run; nothing that lies in its folder raises."""
+    """Return the row of a run. No content of its folder raises an error."""
     from debate_rl.metrics.held_out import NAME
 
     path, files = run.path, [run.path / CONFIG, run.path / METRICS]
@@ -184,12 +183,12 @@ def overview(run: FoundRun) -> Overview:
 
 
 def metrics_of(run: Path) -> Curves:
-    """Return the figures of a run's metrics.jsonl by step, read again when the file has changed."""
+    """Return the figures of a run's metrics.jsonl by step. The file is read again after a change."""
     return _metrics(run, _stamp(run / METRICS))
 
 
 def _stamp(path: Path) -> tuple[int, int]:
-    """Return what changes with a file."""
+    """Return a value that changes with a file."""
     try:
         facts = path.stat()
     except (OSError, ValueError):
@@ -214,7 +213,7 @@ def _alarms(run: Path, stamp: tuple[int, int]) -> int | None:
 
 @lru_cache(maxsize=1024)
 def _held_out(run: Path, stamps: tuple[tuple[int, int], ...]) -> tuple[float | None, float | None]:
-    """Return held-out accuracy of one agent before and after; of one evaluation, the first alone."""
+    """Return held-out accuracy of one agent before and after; only the first value with one evaluation."""
     from debate_rl.metrics.held_out import DIRECT, gain, read_held_out
 
     evaluations = read_held_out(run)
@@ -226,7 +225,7 @@ def _held_out(run: Path, stamps: tuple[tuple[int, int], ...]) -> tuple[float | N
 
 
 def _setting(run: Path, table: str, key: str) -> object:
-    """Return a setting as it stands in the configuration, of which no other part has to be right."""
+    """Return a setting from the configuration file, whose other parts may be invalid."""
     try:
         found = read_toml(run / CONFIG).get(table)
     except (OSError, ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""What a run comes to: how well the policy judges, how training went, and what to do next."""
+"""Reports on runs: how well the policy judges, how training went, and what to do next."""
 
 from debate_rl.reports.figures import Figure, judgment_figures
 

@@ -1,4 +1,4 @@
-"""The curves of a report, at most 500 points each, and histograms of rewards. tables.toml has the charts."""
+"""The curves of a report, with at most 500 points each, and histograms of rewards. tables.toml lists them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from envs.types import MODES
 
 POINTS = 500
 MOST_LINES = 6
-"""Curves of several runs in a chart; with more a chart is made for each figure."""
+"""Maximum curves of several runs in a chart. With more, each figure has its own chart."""
 PHASES = ("rollout", "reward", "learn", "record", "evaluate")
 BINS, MOST_VALUES = 20, 12
-"""Bars of a histogram; different values up to which each has a bar of its own."""
+"""Bars of a histogram; maximum number of different values with one bar each."""
 
 
 def expanded(names: Sequence[str], sources: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return figures, one for each grading mode, round or source in place of {mode}, {round}, {source}.
+    """Return figures with {mode}, {round} and {source} filled in: one for each grading mode, round or source.
 
     >>> expanded(["loss", "accuracy/round_{round}"])[:3]
     ('loss', 'accuracy/round_0', 'accuracy/round_1')
@@ -45,7 +45,7 @@ def curves_section(runs: Sequence[Run]) -> Section:
 
 
 def _charts(name: str, spec: dict[str, Any], runs: Sequence[Run]) -> list[Chart]:
-    """Return the chart of a row of tables.toml; one for each figure where several runs make it crowded."""
+    """Return the chart of a row of tables.toml, or one per figure if several runs would crowd it."""
     known = (name for run in runs for name in run.curves.values if "/source/" in name)
     figures = expanded(spec["figures"], sorted({name.rpartition("/")[2] for name in known}))
     needs = expanded(spec["needs"]) if "needs" in spec else figures
@@ -81,7 +81,7 @@ def _chart(name: str, head: str, spec: dict[str, Any], lines: Sequence[tuple[str
 
 
 def thinned(steps: Steps, values: Numbers, most: int = POINTS) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return at most ``most`` points: the curve itself, or the means of equal shares of its values."""
+    """Return at most ``most`` points: the curve itself, or means of equal parts of it."""
     at = steps.astype(float)
     if len(values) > most:
         edges = np.linspace(0, len(values), most + 1).astype(int)[:-1]
@@ -91,7 +91,7 @@ def thinned(steps: Steps, values: Numbers, most: int = POINTS) -> tuple[tuple[fl
 
 
 def _band(figure: str, curves: Curves) -> tuple[tuple[float | None, ...], ...]:
-    """Return one deviation around the mean of a reward, the 95% interval of a held-out figure, or nothing."""
+    """Return one standard deviation around a reward's mean, a held-out figure's 95% interval, or nothing."""
     steps, values = curves.of(figure)
     if figure.startswith("reward/"):
         std = curves.dense(figure.replace("/mean", "/std"))[np.isfinite(curves.dense(figure))]
@@ -105,7 +105,7 @@ def _band(figure: str, curves: Curves) -> tuple[tuple[float | None, ...], ...]:
 
 
 def _time_shares(run: Run) -> Iterator[Chart]:
-    """Yield the chart of the seconds of each phase, in up to 20 bins of steps; nothing without timings."""
+    """Yield the chart of seconds by phase, in up to 20 bins of steps, if there are timings."""
     columns = {phase: np.nan_to_num(run.curves.dense(f"seconds/{phase}"), nan=0.0) for phase in PHASES}
     total = np.sum([*columns.values()], axis=0)
     if not len(total) or not total.any():
@@ -123,7 +123,7 @@ def _time_shares(run: Run) -> Iterator[Chart]:
 
 
 def distributions_section(runs: Sequence[Run]) -> Section:
-    """Return the section of histograms of the rewards of single turns, early, middle and late."""
+    """Return the section of histograms of single turns' rewards: early, middle and late."""
     parts: list[Part] = []
     for run in runs:
         rewards = run.sample.rewards if run.sample else {}
@@ -156,7 +156,8 @@ def _histograms(run: Run, rewards: Sequence[tuple[int, float]]) -> Iterator[Seri
 def histogram(values: Numbers, everything: Numbers) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Return the positions of the bars of ``everything``, and the fraction of ``values`` in each bar.
 
-    Up to 12 different values have one bar each; more share 20 bars of equal width, placed at their middle.
+    Up to 12 different values have one bar each. More are divided into 20 bars of equal width, placed at their
+    middle.
     """
     x = np.unique(everything)
     if len(x) <= MOST_VALUES:

@@ -1,6 +1,6 @@
-"""What a run's figures say: a verdict, the eight questions, and five hypotheses on why training stalls.
+"""Diagnose a run: a verdict, eight questions, and five hypotheses on why training stalls.
 
-tables.toml has the words, docs/report.md each rule with its source.
+tables.toml has the texts, and docs/report.md the rules with their sources.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ Answer = tuple[Word, str]
 """The verdict on a question, and the numbers in words."""
 UNKNOWN = "the run does not say"
 LEAST_VOTES = 100
-"""Votes on decidable pairs below which votes against truth are not judged."""
+"""With fewer votes on decidable pairs, votes are not compared with truth."""
 LEAST_PROBLEMS, MOST_PROBLEMS = 5, 200
-"""Problems that must be met early and late, and the most that are looked at."""
+"""Minimum number of problems that must occur early and late; maximum number that are read."""
 PROGRESS = {
     "accuracy": "accuracy",
     "reward/truth/mean": "the mean truth reward",
     "judge/accuracy": "judge accuracy",
 }
-"""The figures that show progress, with their names in sentences; the first known one counts."""
+"""Figures that show progress, with their names in sentences. The first available one counts."""
 NO_COLLAPSE = ("mismatch", "stall", "held_out", "format_only", "grader_drift", "hack_gap")
-"""Detectors whose alarm is a fault, and not yet a collapse of the policy."""
+"""Detectors whose alarm is a fault but not a collapse of the policy."""
 GOING_S = 600.0
 ENDED = ("target", "hours", "alarm", "error")
-"""Reasons for which a start ends with steps left, as run.json has them."""
+"""Reasons in run.json for a start that ended before its last step."""
 Evidence = tuple[str, float | None, bool]
-"""What was looked at, its value, and whether it speaks for the hypothesis."""
+"""A sign, its value, and whether it supports the hypothesis."""
 
 
 def progress(run: Run) -> tuple[str, Change | None]:
@@ -54,7 +54,7 @@ def progress(run: Run) -> tuple[str, Change | None]:
 
 
 def verdict(run: Run) -> tuple[str, Tone, str]:
-    """Return the verdict on a run by the rule of docs/report.md: a word, its tone, and why."""
+    """Return the verdict on a run by the rule of docs/report.md: a word, its tone, and the reason."""
     name, moved = progress(run)
     text = ""
     if moved is not None:
@@ -98,13 +98,13 @@ def status(run: Run, now: float | None = None) -> str:
 
 
 def last_end(run: Run) -> Mapping[str, Any]:
-    """Return how the latest start of a run ended, as run.json has it; {} if it does not say."""
+    """Return how the latest start of a run ended, from run.json, or {} if unknown."""
     end = (starts_of(run.info) or [{}])[-1].get("end")
     return end if isinstance(end, dict) and isinstance(end.get("reason"), str) else {}
 
 
 def ended_line(run: Run) -> str:
-    """Return a line of how the latest start of a run ended, and its wall time; "" if nothing says it."""
+    """Return a line about how the latest start of a run ended, with its wall time, or "" if unknown."""
     starts, end = starts_of(run.info), last_end(run)
     count = ends_by(starts, "rollback")
     back = f" {counted(count, 'rollback')} before." if count else ""
@@ -113,10 +113,10 @@ def ended_line(run: Run) -> str:
 
 
 class JudgeFigures(NamedTuple):
-    """Judge accuracy on decidable pairs and its interval in words, and two further figures of a sample.
+    """Judge accuracy on decidable pairs with its interval in words, and two more figures of a sample.
 
-    ``correlation``: of being the winner and being right. ``followed``: the excess adoption of the answer
-    shown first; ``follows``: whether its size, its number of cases and its interval make it a finding.
+    ``correlation``: between being the winner and being right. ``followed``: the excess adoption of the answer
+    shown first. ``follows``: whether that is a finding, by its size, its number of cases and its interval.
     """
 
     accuracy: float | None
@@ -127,7 +127,7 @@ class JudgeFigures(NamedTuple):
 
 
 def judge_figures(run: Run) -> JudgeFigures:
-    """Return the figures of the sample; the accuracy is that of all steps where metrics.jsonl has it."""
+    """Return the figures of the sample. The accuracy covers all steps if metrics.jsonl has it."""
     study = run.sample.study if run.sample else None
     parts = (accuracy_figures, winner_figures, cascade_figures) if study and len(study.debates) else ()
     found = {one.name: one.estimate for one in chain(*(part(study) for part in parts if study))}
@@ -147,9 +147,10 @@ def judge_figures(run: Run) -> JudgeFigures:
 
 
 def changed_outputs(run: Run) -> tuple[float, float, int] | None:
-    """Return the mean distance of a problem's texts, early to late and among early, and how many problems.
+    """Return the mean distance between a problem's texts, early to late and among early, and a count.
 
-    None if fewer than 5 problems occur both in the first and in the last third.
+    The count is that of problems. None with fewer than 5 problems that occur in both the first and last
+    third.
     """
     if run.sample is None or run.stored is None:
         return None
@@ -166,18 +167,18 @@ def changed_outputs(run: Run) -> tuple[float, float, int] | None:
 
 
 def _mean_distance(pairs: Iterable[Sequence[frozenset[str]]]) -> float:
-    """Return the mean over pairs of sets of words of 1 - Jaccard's index, 0 for two empty ones."""
+    """Return the mean over pairs of word sets of 1 - Jaccard's index, 0 for two empty sets."""
     return fmean(1 - len(one & other) / len(one | other) if one | other else 0.0 for one, other in pairs)
 
 
 def worst(*words: Word) -> Word:
-    """Return the worst of the words; of "unknown" alone "unknown"."""
+    """Return the worst of the words, or "unknown" if all are unknown."""
     order: tuple[Word, ...] = ("bad", "warn", "good", "unknown")
     return min(words, key=order.index) if words else "unknown"
 
 
 def rated(value: float | None, good: float, bad: float) -> Word:
-    """Return the word of a value between two thresholds, whichever of them is higher; None is unknown."""
+    """Return the word for a value relative to two thresholds, in either order. None is unknown."""
     if value is None:
         return "unknown"
     if good <= bad:
@@ -334,11 +335,11 @@ QUESTIONS: dict[str, Callable[[Run], Answer]] = {
     "Q7": _updating,
     "Q8": _overfitting,
 }
-"""How each question of tables.toml is answered."""
+"""The function that answers each question of tables.toml."""
 
 
 class Hypothesis(NamedTuple):
-    """A hypothesis with its signs; ``fix`` is what the source proposes, ``debates`` the filter."""
+    """A hypothesis with its signs. ``fix``: the source's proposal. ``debates``: the filter."""
 
     name: str
     source: str
@@ -348,23 +349,23 @@ class Hypothesis(NamedTuple):
 
     @property
     def known(self) -> int:
-        """Signs whose value is known."""
+        """Signs with a value."""
         return sum(value is not None for _, value, _ in self.signs)
 
     @property
     def crossed(self) -> int:
-        """Signs that speak for it."""
+        """Signs that support the hypothesis."""
         return sum(speaks for _, _, speaks in self.signs)
 
     @property
     def text(self) -> str:
-        """The known signs with their numbers, those that speak for it with an exclamation mark."""
+        """The known signs with their numbers. Supporting ones have an exclamation mark."""
         known = (one for one in self.signs if one[1] is not None)
         return ", ".join(f"{n} {short(v)}{' (!)' if speaks else ''}" for n, v, speaks in known) or UNKNOWN
 
 
 def ranked(run: Run) -> list[Hypothesis]:
-    """Return the hypotheses, those with the largest share of their signs first."""
+    """Return the hypotheses, ordered by the fraction of supporting signs."""
     curves, judges = run.curves, judge_figures(run)
     cast, tied = curves.late("votes/valid"), curves.late("votes/ties")
     form, right = run.change("format/valid"), run.change("accuracy")
@@ -403,7 +404,7 @@ def ranked(run: Run) -> list[Hypothesis]:
 
 
 def questions_section(runs: Sequence[Run]) -> Section:
-    """Return the section that answers Q1 to Q8 for each run, and ranks why it may have stalled."""
+    """Return the section that answers Q1 to Q8 for each run and ranks the hypotheses."""
     parts: list[Part] = []
     for run in runs:
         asked, stalled = list[tuple[Cell, ...]](), list[tuple[Cell, ...]]()

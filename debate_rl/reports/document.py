@@ -1,4 +1,4 @@
-"""What a report says, before it is HTML or JSON: sections of text, tables and charts."""
+"""The content of a report before it becomes HTML or JSON: sections of text, tables and charts."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from debate_rl.reports.figures import TABLES, Figure
 from debate_rl.reports.rows import Study
 
 Tone: TypeAlias = Literal["", "good", "warn", "bad"]
-"""How a number or a verdict is to be taken; "" is neither."""
+"""How to read a number or a verdict. "" is neutral."""
 
 
 @dataclass(frozen=True, slots=True)
 class Behind:
-    """The debates that a number was counted from: a run's folder and a filter, "" for all of it."""
+    """The debates behind a number: a run's folder and a filter, "" for all debates."""
 
     run: str
     filter: str = ""
@@ -34,7 +34,7 @@ class Behind:
         return " ".join([*words, quote(printable(self.filter))] if self.filter else words)
 
     def address(self, inspector: str) -> str | None:
-        """Return where a browser inspector shows the debates; None without one (``inspector`` "")."""
+        """Return the address of the debates in a browser inspector; None without one (``inspector`` "")."""
         if not inspector:
             return None
         name = in_address(printable(Path(self.run).resolve().name), safe="")
@@ -44,7 +44,7 @@ class Behind:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell of a table; ``value`` is the same for JSON, if it is not the text."""
+    """A cell of a table. ``value``: the value for JSON, if it is not the text."""
 
     text: str
     value: float | int | bool | None = None
@@ -57,7 +57,7 @@ Rows: TypeAlias = Iterable[tuple[Cell, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of cells under named columns; ``folded``: shown on request (all of it is in the files)."""
+    """Rows of cells under named columns. ``folded``: hidden until opened. The files have all of it."""
 
     name: str
     title: str
@@ -69,7 +69,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One curve: ``x`` and ``y`` (n,), y None if there is no value; ``low`` and ``high`` its interval."""
+    """One curve: ``x`` and ``y`` (n,), y None without a value. ``low`` and ``high``: its interval."""
 
     label: str
     x: tuple[float, ...]
@@ -80,10 +80,10 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Curves, or bars at x; ``rules`` are horizontal lines with a name, such as 0.5, a coin.
+    """Curves, or bars at x. ``rules``: horizontal lines with a name, such as 0.5 for chance.
 
-    ``ticks`` name x = 0, 1, 2, ... of horizontal bars. ``table`` names the table that has the numbers of the
-    chart; "": they are to be listed. A ``small`` chart stands next to a text.
+    ``ticks``: names of x = 0, 1, 2, ... for horizontal bars. ``table``: the table with the chart's numbers,
+    or "" if they must be listed. A ``small`` chart is placed next to a text.
     """
 
     name: str
@@ -118,7 +118,7 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """A piece of plain text; ``command`` is a command to type, shown with it."""
+    """A piece of plain text. ``command``: a command to type, shown with it."""
 
     text: str
     tone: Tone = ""
@@ -131,7 +131,7 @@ Part: TypeAlias = Table | Chart | Paragraph
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A named part of a report, folded on a page; ``name`` is its anchor, ``about`` says what is in it."""
+    """A named part of a report, folded on a page. ``name``: its anchor. ``about``: a summary of it."""
 
     name: str
     title: str
@@ -141,7 +141,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A question of the first screen, its answer in a word and a few sentences, and one small picture."""
+    """A question of the first screen, its answer in one word and a few sentences, and a small chart."""
 
     name: str
     question: str
@@ -151,15 +151,15 @@ class Answer:
 
     @property
     def tone(self) -> Tone:
-        """The tone of the answer: that of its first sentence."""
+        """The tone of the answer, which is that of its first sentence."""
         return self.text[0].tone if self.text else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A whole report: ``lead`` says what was read, then come ``answers`` and ``sections``.
+    """A whole report. ``lead`` says what was read; ``answers`` and ``sections`` follow.
 
-    ``findings``: everything that was looked for, as JSON has it.
+    ``findings``: every comparison that was made, for JSON.
     """
 
     title: str
@@ -171,7 +171,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The debates of one run under a filter, as rows and as figures; ``run`` is the folder as it was named.
+    """The debates of one run under a filter, as rows and as figures. ``run``: the folder as given.
 
     ``damaged``: lines that could not be read.
     """
@@ -183,13 +183,13 @@ class Judged:
     damaged: int = 0
 
     def behind(self, filter: str | None) -> Behind | None:
-        """Return the debates of the run that a filter finds too."""
+        """Return the debates of the run that match a further filter."""
         both = combined_filter(self.filter, filter)
         return None if both is None else Behind(self.run, both)
 
 
 def combined_filter(filter: str, other: str | None) -> str | None:
-    """Return the filter that finds what two filters both find; None if one cannot be written.
+    """Return the filter for debates that match both filters, or None if it cannot be written.
 
     >>> combined_filter("step:>3 OR winner:none", "flip:CW"), combined_filter("step:3", None)
     ('(step:>3 OR winner:none) flip:CW', None)
@@ -200,7 +200,7 @@ def combined_filter(filter: str, other: str | None) -> str | None:
 
 
 def interval_of(estimate: Estimate, bounds: tuple[float, float] = (-1.0, 1.0)) -> str:
-    """Return the 95% interval as far as the figure can go, "none" if it has none.
+    """Return the 95% interval, clipped to the figure's range; "none" without one.
 
     >>> interval_of(Estimate(0.9, 0.75, 1.05, 9, 9), (0.0, 1.0))
     '0.750 to 1.000'
@@ -248,7 +248,7 @@ def row(*values: Cell | str | float | Bounded | None) -> tuple[Cell, ...]:
 
 
 def table_of(key: str, rows: Rows, *more: str, **words: object) -> Table:
-    """Return a table of tables.toml with its words filled in; ``more``: further columns."""
+    """Return a table of tables.toml with its texts filled in. ``more``: additional columns."""
     about = TABLES["table"][key]
     columns = (*(column.format(**words) for column in about["columns"]), *more)
     name, title, note = (text.format(**words) for text in (key, about["title"], about.get("note", "")))
@@ -256,18 +256,18 @@ def table_of(key: str, rows: Rows, *more: str, **words: object) -> Table:
 
 
 def section_of(key: str, parts: Iterable[Part], **words: object) -> Section:
-    """Return a section of tables.toml with its words filled in."""
+    """Return a section of tables.toml with its texts filled in."""
     about = TABLES["section"][key]
     return Section(key, about["title"], tuple(parts), about["about"].format(**words))
 
 
 def bounds_text(low: float, high: float) -> str:
-    """Return the bounds of an interval, "" if they are not known."""
+    """Return the bounds of an interval as text, or "" if unknown."""
     return f" [{short(low)}, {short(high)}]" if isfinite(low) and isfinite(high) else ""
 
 
 def percent_of(estimate: Estimate) -> str:
-    """Return a share in percent with its interval."""
+    """Return a fraction in percent with its interval."""
     low, high = max(0.0, 100 * estimate.low), min(100.0, 100 * estimate.high)
     known = isfinite(estimate.low) and isfinite(estimate.high)
     bounds = f" (95% interval {interval(low, high, '{:.1f}'.format)})" if known else ""
@@ -275,7 +275,7 @@ def percent_of(estimate: Estimate) -> str:
 
 
 def points_of(estimate: Estimate | None) -> str:
-    """Return a difference of shares in percentage points with its interval."""
+    """Return a difference of fractions in percentage points with its interval."""
     if estimate is None:
         return "no cases"
     bounds = interval(100 * estimate.low, 100 * estimate.high, "{:+.1f}".format)

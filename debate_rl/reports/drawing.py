@@ -1,6 +1,6 @@
-"""Charts as SVG that stands in a page: no script, no reference to anything outside, the same each time.
+"""Charts as inline SVG: no scripts, no external references, and deterministic.
 
-Lines and letters take the page's own colour, so that a chart reads in light and dark; series have colours
+Lines and letters have the page's text colour, so charts are readable in light and dark. Series have colours
 with enough contrast on both.
 """
 
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
 COLOURS = ("#3a7bd5", "#c2701c", "#2e8b57", "#9a63c4", "#cf4658", "#208a94", "#8a7a22", "#7d7f85")
 DASHES = ("-", "--", "-.", ":")
 INK = "#010203"
-"""Stands for the page's own colour until the SVG is written."""
+"""A placeholder for the page's text colour until the SVG is written."""
 SPACE = "http://www.w3.org"
 WIDTH, HEIGHT, BAR = 7.4, 2.5, 0.23
 SMALL = 4.2, 1.6
-"""A chart next to a text."""
+"""The size of a chart next to a text."""
 LONGEST = 36
 LARGEST = 1e30
-"""The ticks of an axis overflow long before the numbers do."""
+"""Larger values are not drawn, because ticks would overflow."""
 STYLE = Path(__file__).parent / "templates" / "report.mplstyle"
 COLOURED = ("axes.edgecolor", "axes.labelcolor", *(f"{p}.color" for p in ("text", "xtick", "ytick", "grid")))
 
 
 def draw(chart: Chart) -> str:
-    """Return the chart as an ``<svg>`` element; its texts are escaped and its own."""
+    """Return the chart as an ``<svg>`` element with escaped texts."""
     import matplotlib
     from markupsafe import escape
     from matplotlib.figure import Figure
@@ -72,7 +72,7 @@ def draw(chart: Chart) -> str:
 
 
 def _within(series: Series) -> Series:
-    """Return the series without what no axis can hold, which stands in the table of its numbers."""
+    """Return the series without values beyond an axis, which only their table shows."""
     inside = [index for index, x in enumerate(series.x) if abs(x) <= LARGEST]
 
     def kept(values: Sequence[float | None]) -> tuple[float | None, ...]:

@@ -1,6 +1,6 @@
 """Estimators of judgment figures: logistic regression, slopes, correlations, and orders of solutions.
 
-Intervals are clustered by problem; those of means are in ``debate_rl.metrics.intervals``.
+Intervals are clustered by problem. Those of means are in ``debate_rl.metrics.intervals``.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from numpy.typing import ArrayLike, NDArray
 from debate_rl.metrics.intervals import Codes, Estimate, Numbers, interval, student
 
 BLOCK = 1 << 16
-"""Rows that a regression has in memory as floats at a time."""
+"""Maximum rows of a regression that are in memory as floats at once."""
 STEPS = 30
 Scored = Sequence[tuple[float, int]]
-"""The score of each solution, and 1 where it is right, 0 if it is wrong."""
+"""The score of each solution, and 1 if it is right, else 0."""
 
 
 class NotEstimable(ValueError):
-    """The data do not determine the coefficients; the message says why."""
+    """The data do not determine the coefficients. The message gives the reason."""
 
 
 def logistic(columns: Sequence[NDArray[Any]], y: NDArray[Any], clusters: Codes) -> list[Estimate]:
-    """Return the coefficients of logit P(y = 1) on ``columns``, each (n,); an intercept is a column of ones.
+    """Return the coefficients of logit P(y = 1) on ``columns``, each (n,). An intercept is a column of ones.
 
     Newton's method (iteratively reweighted least squares) and the sandwich H^-1 (sum_c s_c s_c') H^-1 of the
     scores summed by cluster [Liang and Zeger 1986], times C / (C - 1), with Student's t on C - 1 degrees of
-    freedom. NotEstimable where there are too few clusters, where a column is a combination of others, and
-    where the outcome is separated: some combination of the columns always predicts it, so no finite maximum
-    exists [Albert and Anderson 1984].
+    freedom. NotEstimable with too few clusters, if a column is a combination of others, and if some
+    combination of columns always predicts the outcome (separation), so that no finite maximum exists [Albert
+    and Anderson 1984].
     """
     indices = np.unique(clusters, return_inverse=True)[1]
     count, k = int(indices.max()) + 1 if len(indices) else 0, len(columns)
@@ -77,7 +77,7 @@ def logistic(columns: Sequence[NDArray[Any]], y: NDArray[Any], clusters: Codes) 
 
 
 def slope(x: ArrayLike, y: ArrayLike, clusters: Codes) -> Estimate | None:
-    """Return the least-squares slope of y on x; None if x does not vary."""
+    """Return the least-squares slope of y on x, or None if x is constant."""
     across, up = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
     if not len(across) or np.ptp(across) == 0:
         return None
@@ -89,9 +89,9 @@ def slope(x: ArrayLike, y: ArrayLike, clusters: Codes) -> Estimate | None:
 
 
 def correlation(sums: Numbers, clusters: Codes) -> Estimate | None:
-    """Return Pearson's r of the sums (6, n) of a row's 1, x, y, x x, y y, x y; None if one does not vary.
+    """Return Pearson's r from sums (6, n) of 1, x, y, x x, y y, x y in each row. None if x or y is constant.
 
-    n of the estimate counts the observations behind the rows.
+    The estimate's n is the number of observations behind the rows.
     """
     count, x, y, xx, yy, xy = sums.sum(axis=1)
     if not count:
@@ -108,7 +108,7 @@ def correlation(sums: Numbers, clusters: Codes) -> Estimate | None:
 
 
 def auc(scored: Scored) -> float:
-    """Return the chance that a right solution has the higher score than a wrong one, equal ones count half.
+    """Return the chance that a right solution has a higher score than a wrong one; ties count half.
 
     nan without both [Hanley and McNeil 1982].
     """
@@ -118,7 +118,7 @@ def auc(scored: Scored) -> float:
 
 
 def kendall_tau_b(scored: Scored) -> float:
-    """Return Kendall's tau-b of score and truth [Kendall 1945]; nan if either is all alike."""
+    """Return Kendall's tau-b of score and truth [Kendall 1945]; nan if either is constant."""
     orders = [((a > b) - (a < b), x - y) for (a, x), (b, y) in combinations(scored, 2)]
     by_score, by_truth = (sum(pair[place] != 0 for pair in orders) for place in (0, 1))
     concordant = sum(order * truth for order, truth in orders)
@@ -126,7 +126,7 @@ def kendall_tau_b(scored: Scored) -> float:
 
 
 def circular_triads(edges: Collection[tuple[int, int]]) -> tuple[int, int]:
-    """Return how many triples beat each other in a circle, and how many have all three pairs decided.
+    """Return the number of circular triples, and of triples with all three pairs decided.
 
     >>> circular_triads({(0, 1), (1, 2), (2, 0)}), circular_triads({(0, 1), (1, 2)})
     ((1, 1), (0, 0))
@@ -138,9 +138,9 @@ def circular_triads(edges: Collection[tuple[int, int]]) -> tuple[int, int]:
 
 
 def kendall_zeta(edges: Collection[tuple[int, int]], agents: int) -> float:
-    """Return 1 - d / d_max with d circular triads: 1 an order, 0 as circular as can be [Kendall, Smith 1940].
+    """Return 1 - d / d_max for d circular triads: 1 for an order, 0 for the most circles.
 
-    nan unless every pair of at least three agents is decided.
+    nan unless every pair of at least three agents is decided [Kendall, Smith 1940].
 
     >>> kendall_zeta({(0, 1), (1, 2), (2, 0)}, 3), kendall_zeta({(0, 1), (1, 2), (0, 2)}, 3)
     (0.0, 1.0)
@@ -153,9 +153,10 @@ def kendall_zeta(edges: Collection[tuple[int, int]], agents: int) -> float:
 
 @lru_cache(maxsize=1 << 14)
 def slater_distance(edges: frozenset[tuple[int, int]]) -> int:
-    """Return the fewest edges to reverse so that no cycle is left [Slater 1961].
+    """Return the minimum number of edges to reverse so that no cycle is left [Slater 1961].
 
-    The best order is built from the top: the cost of a set of agents is known from its subsets, 2^n n steps.
+    Dynamic programming builds the best order from the top: the cost of a set of agents follows from its
+    subsets, in 2^n n steps.
 
     >>> slater_distance(frozenset({(0, 1), (1, 2), (2, 0)})), slater_distance(frozenset({(0, 1)}))
     (1, 0)

@@ -1,4 +1,4 @@
-"""How well a policy judges: figures with intervals clustered by problem. tables.toml says what each is."""
+"""Figures on how well a policy judges, with intervals clustered by problem. tables.toml describes each."""
 
 from __future__ import annotations
 
@@ -22,31 +22,32 @@ from transcripts import Record
 TABLES: dict[str, Any] = tomllib.loads(
     (files("debate_rl.reports") / "tables.toml").read_text(encoding="utf-8")
 )
-"""What reports look for and show, as data."""
+"""The figures and tables of reports, as data."""
 GROUPS = ("persona", "fault", "round", "agent", "length", "step", "level", "subject")
-"""What accuracy, strict accuracy and coverage are also grouped by, as in ``judge/accuracy/round/1``."""
+"""Groups for accuracy, strict accuracy and coverage, as in ``judge/accuracy/round/1``."""
 DECIDED = "judge.accuracy:>=0"
-"""Finds the debates with a vote on a decidable pair: one with exactly one right side."""
+"""The filter of debates with a vote on a decidable pair, which has exactly one right side."""
 GRADED = "(winner:right OR winner:wrong)"
 MOST_LABELS, MOST_PERSONAS = 40, 20
-"""Groups of one kind that are shown, those with the most pairs; personas that have coefficients."""
+"""Maximum number of groups shown of one kind, by number of pairs; maximum number of personas with
+coefficients."""
 STEP_BINS = 10
 LENGTHS = ("less than half", "shorter", "about as long", "longer", "more than twice")
-"""The right solution's length against the wrong one's; edges at 1/2, 1/1.2, 1.2 and 2."""
+"""The right solution's length relative to the wrong one's, with edges at 1/2, 1/1.2, 1.2 and 2."""
 LENGTH_EDGES = (-log(2), -log(1.2), log(1.2), log(2))
 LEAST_CORRELATION = 0.3
-"""Below this correlation of winner and right the votes say too little about truth to be a reward."""
+"""With a lower correlation of winner and truth, votes are too unreliable as a reward."""
 PER = 100.0
-"""The steps that a slope is over."""
+"""The number of steps per unit of a slope."""
 Where = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure; without an estimate ``why`` says what is missing.
+    """A figure. ``why``: what is missing if there is no estimate.
 
-    ``filter``: text that selects the debates behind it (docs/transcripts.md), "" for all of them; None if
-    the language has no such words. ``flag``: what to be warned of.
+    ``filter``: the filter of the debates behind it (docs/transcripts.md), "" for all, None if no filter can
+    express them. ``flag``: a warning.
     """
 
     name: str
@@ -57,7 +58,7 @@ class Figure:
 
     @property
     def about(self) -> dict[str, Any]:
-        """The figure's row in tables.toml: what the figure is, and its source ("-" for none)."""
+        """The figure's row in tables.toml: its description and its source ("-" for none)."""
         return about(self.name)
 
     @property
@@ -68,14 +69,14 @@ class Figure:
 
 
 def about(name: str) -> dict[str, Any]:
-    """Return the row of tables.toml of a figure."""
+    """Return a figure's row in tables.toml."""
     name = re.sub(rf"^(judge/\w+)/({'|'.join(GROUPS)})/.*$", r"\1/<group>/<label>", name, flags=re.DOTALL)
     name = re.sub(r"^(regression/persona)/.*$", r"\1/<label>", name, flags=re.DOTALL)
     return TABLES["meaning"][name]
 
 
 def judgment_figures(records: Iterable[Record]) -> list[Figure]:
-    """Return every figure of docs/report.md, in its order, from records that are read once."""
+    """Return every figure of docs/report.md, in order, from records that are read once."""
     return figures_of(Study(records))
 
 
@@ -93,7 +94,7 @@ def _figure(name: str, estimate: Estimate | None, *, why: str = "", flag: str = 
 
 
 def pair_rows(study: Study) -> dict[str, Rows]:
-    """Return the decidable pairs as the rows of accuracy, strict accuracy, coverage and ties."""
+    """Return the decidable pairs as rows of accuracy, strict accuracy, coverage and ties."""
     table = study.pairs
     decidable = table["better"] != 0
     outcome, clusters = table["outcome"][decidable], study.clusters(table)[decidable]
@@ -118,7 +119,7 @@ def accuracy_figures(study: Study) -> Iterator[Figure]:
 
 
 def _groups(study: Study) -> Iterator[tuple[str, Where, str | None]]:
-    """Yield each group of the decidable pairs: its name, its pairs, the filter of its debates."""
+    """Yield each group of the decidable pairs: its name, its pairs, and the filter of its debates."""
     table, decidable = study.pairs, study.pairs["better"] != 0
     level, source, step = (study.of_debate(name, table)[decidable] for name in ("level", "source", "step"))
     # "persona:" finds debates in which one took part, whether or not it was its vote
@@ -168,10 +169,10 @@ def less_half(chosen: Where, clusters: Codes) -> Estimate | None:
 
 
 def own_work(study: Study) -> tuple[Where, Where, Codes]:
-    """Return three columns (n,) on votes between right and wrong work: for the wrong one, is it own, problem.
+    """Return three columns (n,) of votes between right and wrong work: for the wrong one, is it own, problem.
 
-    Own wrong work of a judge is compared with wrong work of others in pairs without own work, both by judges
-    whose answer was wrong.
+    A judge's own wrong work is compared with others' wrong work in pairs without own work. In both cases, the
+    judge's own answer was wrong.
     """
     table, clusters = study.pairs, study.clusters(study.pairs)
     wrong, own = -table["better"], table["own"]
@@ -181,7 +182,7 @@ def own_work(study: Study) -> tuple[Where, Where, Codes]:
 
 
 def _biases(study: Study) -> Iterator[Figure]:
-    """Yield the biases on pairs equal in truth, the swapped pairs, and the coefficients of the regression."""
+    """Yield the biases on pairs of equal truth, the swapped pairs, and the coefficients of the regression."""
     table = study.pairs
     equal = (np.abs(table["outcome"]) == 1) & (table["first"] == table["second"]) & (table["first"] >= 0)
     clusters, won, length = study.clusters(table)[equal], table["outcome"][equal] == 1, table["length"][equal]
@@ -197,8 +198,8 @@ def _biases(study: Study) -> Iterator[Figure]:
 def _regression(study: Study) -> Iterator[Figure]:
     """Yield logit P(first wins) on position, truth, own work, length and persona, over decided votes.
 
-    One persona whose votes all went one way leaves no finite estimate of any coefficient: the others are then
-    fitted without the personas.
+    If all votes of a persona go one way, no coefficient has a finite estimate, so the regression is repeated
+    without personas.
     """
     table = study.pairs
     used = (np.abs(table["outcome"]) == 1) & (table["first"] >= 0) & (table["second"] >= 0)
@@ -233,7 +234,7 @@ def _regression(study: Study) -> Iterator[Figure]:
 
 
 def winner_rows(study: Study) -> dict[str, Rows]:
-    """Return the graded winners as the rows of their accuracy, its differences and the share by lot."""
+    """Return the graded winners as rows of their accuracy, its differences and the fraction drawn by lot."""
     table, clusters = study.winners, study.clusters(study.winners)
     right, rights = table["right"].astype(float), table["rights"].astype(float)
     share, every = rights / table["graded"], np.ones(len(right), dtype=bool)
@@ -248,7 +249,7 @@ def winner_rows(study: Study) -> dict[str, Rows]:
 
 
 def winner_figures(study: Study) -> Iterator[Figure]:
-    """Yield the winner's accuracy and its differences, and how scores order the answers by truth."""
+    """Yield the winner's accuracy, its differences, and how well scores order answers by truth."""
     table, clusters = study.winners, study.clusters(study.winners)
     # "accuracy.last_round" is about the last round: the last judged one only with a final ballot
     final = bool(study.of_debate("final", table).all())
@@ -270,7 +271,7 @@ def _mean_of_known(values: Numbers, clusters: Codes, *, signed: bool = False) ->
 
 
 def cascade_figures(study: Study) -> Iterator[Figure]:
-    """Yield the flip matrix as shares of all steps, two conditional ones, and the first agent's excess."""
+    """Yield the flip matrix as fractions of all steps, two conditional ones, and the first agent's excess."""
     table, clusters = study.flips, study.clusters(study.flips)
     counts = {name: table[name].astype(float) for name in ("cc", "cw", "wc", "ww")}
     for name, count in counts.items():
@@ -293,7 +294,7 @@ def _graphs(study: Study) -> Iterator[Figure]:
 
 
 def _collusion(study: Study) -> Iterator[Figure]:
-    """Yield the slopes of the winner's peer reward and truth and their difference, reciprocity, entropy.
+    """Yield the slopes of the winner's peer reward and truth with their difference, reciprocity, and entropy.
 
     The mean of all peer rewards says nothing, because votes within a debate sum to zero.
     """

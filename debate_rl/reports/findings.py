@@ -1,9 +1,9 @@
-"""What a report may state as found: cases enough, a size that matters, and not the luck of many looks.
+"""What a report may state: enough cases, a relevant size, and not chance among many comparisons.
 
-A page looks at a dozen things, and of twenty intervals of 95% one misses the truth. So the p-values of all
-looks of a page are adjusted together [Holm 1979]: of a hundred pages at most two state anything that is not
-so. Alarms of training are false in three of a hundred more. Intervals are shown as they are. tables.toml has
-the kinds.
+A page makes a dozen comparisons, and of twenty 95% intervals one misses the truth. So the p-values of all
+comparisons on a page are adjusted together [Holm 1979]: at most two of a hundred pages state anything false.
+Alarms of training are false on three more of a hundred. Intervals are not adjusted. tables.toml has the
+kinds.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from debate_rl.reports.figures import TABLES, less_half, own_work, pair_rows
 from debate_rl.reports.rows import NO_VOTE, Rows
 
 LEVEL = 0.02
-"""The share of pages, at most, with any finding that is not so; with alarms of training it is .05."""
+"""Maximum fraction of pages with any false finding; .05 together with alarms of training."""
 WRONG_VOTES, WRONG_WINNER = "judge.accuracy:<0.5", "winner:wrong accuracy.last_round:>0"
 MOST_IDS = 20
-"""Debates that are named, the newest, where no filter has words for what they have in common."""
+"""Maximum number of debates that are named, newest first, if no filter can express them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A row of tables.toml: one thing to look for, a difference from 0."""
+    """A row of tables.toml: one comparison, tested as a difference from 0."""
 
     name: str
     what: str
@@ -57,14 +57,14 @@ class Kind:
 
 
 KINDS = {name: Kind(name, **row) for name, row in TABLES["kind"].items()}
-"""By name, in the order in which findings are shown."""
+"""Kinds by name, in the order in which findings are shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """One look of a page at one run: the difference, its cases and problems (of the smaller side).
+    """One comparison on one run: the difference, and the cases and problems of its smaller side.
 
-    ``detail`` says the numbers in words, ``behind`` leads to the debates to read.
+    ``detail``: the numbers in words. ``behind``: the debates to read.
     """
 
     kind: str
@@ -77,25 +77,25 @@ class Look:
 
     @property
     def about(self) -> Kind:
-        """What is looked for."""
+        """The kind of the comparison."""
         return KINDS[self.kind]
 
     @property
     def enough(self) -> bool:
-        """Whether there are cases enough to state anything."""
+        """Whether there are enough cases to state anything."""
         return self.cases >= self.about.cases and self.problems >= self.about.problems
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of a look; ``p`` is adjusted for all looks of the page, None with too few cases."""
+    """The result of a look. ``p`` is adjusted for all looks of the page, None with too few cases."""
 
     look: Look
     p: float | None
 
     @property
     def state(self) -> Literal["found", "nothing found", "too few"]:
-        """Whether it may be stated."""
+        """Whether the report may state it."""
         if self.p is None or self.look.estimate is None:
             return "too few"
         large = abs(self.look.estimate.value) >= self.look.about.size
@@ -103,25 +103,25 @@ class Finding:
 
     @property
     def words(self) -> tuple[str, Tone]:
-        """The name of the difference, if it is one, and its tone."""
+        """The name and the tone of the difference if it is stated."""
         value = self.look.estimate.value if self.look.estimate else 0.0
         return self.look.about.up if value > 0 else self.look.about.down
 
     @property
     def tone(self) -> Tone:
-        """The tone of the finding; "" if nothing was found."""
+        """The tone of the finding, "" if there is none."""
         return self.words[1] if self.state == "found" else ""
 
     @property
     def doubt(self) -> str:
-        """Why a difference whose interval excludes 0 is no finding: chance or size; "" if it contains 0."""
+        """Why a difference whose interval excludes 0 is not stated: chance or size; "" if it contains 0."""
         estimate = self.look.estimate
         if self.state != "nothing found" or estimate is None or not estimate.excludes_zero:
             return ""
         return "not sure" if (self.p or 0.0) > LEVEL else "too small to matter"
 
     def paragraph(self) -> Paragraph:
-        """Return as a sentence what was found, or that nothing was, and why not."""
+        """Return a sentence with the finding, or with the reason why there is none."""
         start, end = self.words[0] if self.state == "found" else self.doubt or "no clear difference", ""
         if self.doubt == "not sure":
             end = f"; chance alone gives one like it in {self.p:.0%} of such reports"
@@ -129,7 +129,7 @@ class Finding:
         return Paragraph(text, self.tone, self.look.behind)
 
     def plain(self) -> dict[str, object]:
-        """Return the look and its result, as JSON has them."""
+        """Return the look and its result for JSON."""
         look, estimate = self.look, self.look.estimate
         return {
             "run": look.run,
@@ -163,7 +163,7 @@ def findings(looks: Sequence[Look]) -> tuple[Finding, ...]:
 
 
 def chance(estimate: Estimate | None) -> float:
-    """Return the p of a difference, 1 if it has none or its numbers are too large for one."""
+    """Return the p of a difference, or 1 without one or if its numbers are too large."""
     return 1.0 if estimate is None or estimate.p is None or isnan(estimate.p) else estimate.p
 
 
@@ -196,7 +196,7 @@ def judgment_looks(judged: Judged) -> Iterator[Look]:
 
 
 def _change(judged: Judged, rows: Rows, votes: Rows) -> Iterator[Look]:
-    """Yield how judge accuracy moved from the first third of the steps with votes to the last."""
+    """Yield the change of judge accuracy from the first third of the steps with votes to the last."""
     study = judged.study
     step = study.of_debate("step", study.pairs)[study.pairs["better"] != 0][rows.counted]
     early, _, late = thirds(np.unique(step))
@@ -214,9 +214,9 @@ def _change(judged: Judged, rows: Rows, votes: Rows) -> Iterator[Look]:
 
 
 def _weakest_fault(judged: Judged, rows: Rows, votes: Rows) -> Look:
-    """Return the look at the kind of wrong solution on which votes are worst, against those on all others.
+    """Return the look at the kind of wrong solution with the worst votes, against all others.
 
-    Its p is that of the worst of all these kinds [Bonferroni].
+    Its p is corrected for choosing the worst kind [Bonferroni].
     """
     study = judged.study
     codes = study.pairs["fault"][study.pairs["better"] != 0][rows.counted]
@@ -248,7 +248,7 @@ def _fault(judged: Judged, votes: Rows, codes: NDArray[np.int16], code: int) -> 
 def _compared(
     judged: Judged, kind: str, rows: tuple[ArrayLike, NDArray[np.bool_], Codes], text: str, filter: str | None
 ) -> Look:
-    """Return a look at the difference of two sides, with the cases and the problems of the smaller one."""
+    """Return a look at the difference of two sides, with the cases and problems of the smaller one."""
     _, side, clusters = rows
     found = intervals.difference(*rows)
     cases = min(int(side.sum()), int((~side).sum()))

@@ -1,4 +1,4 @@
-"""The sections of judgment figures: findings, tables by group, charts of accuracy, runs side by side."""
+"""The sections of judgment figures: findings, tables by group, charts of accuracy, and runs compared."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ MAIN = (
 
 
 def read_text(judged: Judged) -> Paragraph:
-    """Return how many debates there are and from which steps."""
+    """Return the number of debates, and the steps that they are from."""
     study = judged.study
     count, problems = len(study.debates), len(study.problems)
     if not count:
@@ -55,7 +55,7 @@ def read_text(judged: Judged) -> Paragraph:
 
 
 def judgment_sections(judged: Judged, found: Sequence[Finding], *, prefix: str = "") -> list[Section]:
-    """Return the sections of a run; ``prefix`` goes before the anchors, and the run's name before titles."""
+    """Return the sections of a run. ``prefix`` precedes anchors, and the run's name precedes titles."""
     of_run = [finding for finding in found if finding.look.run == judged.run]
     stated = [finding.paragraph() for finding in of_run if finding.state == "found"]
     looks = table_of("looks", (finding.row() for finding in of_run))
@@ -84,7 +84,7 @@ def _figures(judged: Judged, stem: str) -> Iterator[tuple[Cell, ...]]:
 
 
 def group_parts(judged: Judged) -> list[Part]:
-    """Return for each kind of group a chart of the accuracy, where there are two groups, and a table."""
+    """Return a table of accuracy for each kind of group, and a chart if it has two groups or more."""
     kinds: dict[str, dict[str, dict[str, Figure]]] = {}
     for figure in judged.figures:
         head, measure, kind, label = (*figure.name.split("/", 3), "", "", "")[:4]
@@ -122,7 +122,7 @@ def _group(judged: Judged, label: str, of: dict[str, Figure]) -> tuple[Cell, ...
 def _chart(
     judged: Judged, kind: str, labels: list[str], found: list[Estimate | None], middles: list[float] | None
 ) -> Chart:
-    """Return the chart of the accuracies; ``middles`` of ranges of steps, or None for bars."""
+    """Return the chart of accuracies. ``middles``: of ranges of steps, or None for bars."""
 
     def end(value: float | None) -> float | None:
         return min(1.0, max(0.0, value)) if value is not None and isfinite(value) else None
@@ -144,7 +144,7 @@ def _chart(
 
 
 def comparison_section(runs: Sequence[Judged]) -> Section:
-    """Return one table of the main figures of the runs; the first run is what the others differ from."""
+    """Return a table of the runs' main figures, with differences from the first run."""
     base, by_name = runs[0], [{figure.name: figure for figure in run.figures} for run in runs]
     rows: list[tuple[Cell, ...]] = []
     for name in MAIN:
@@ -160,9 +160,9 @@ def comparison_section(runs: Sequence[Judged]) -> Section:
 
 
 def difference(study: Study, base: Study, name: str) -> Estimate | None:
-    """Return a figure of one run minus that of another; None if it is not a plain mean or has no cases.
+    """Return a figure of one run minus another run's, or None if it is not a mean or has no cases.
 
-    The rows of a problem in both runs are one cluster, so the difference is paired by shared problems.
+    The rows of a problem in both runs are one cluster, so shared problems are paired.
     """
     both = Numbered()  # by the problems' names, so that a problem is one cluster in both runs
     found = [(pair_rows(one) | winner_rows(one)).get(name) for one in (study, base)]

@@ -1,7 +1,7 @@
-"""Reports as files: one HTML file that needs nothing else, and JSON.
+"""Reports as files: a self-contained HTML page, and JSON.
 
 The page has no script, loads nothing, and is readable in light, dark and print. jinja2 and matplotlib (extra
-``report``) are imported when it is made.
+``report``) are imported when a page is made.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ from debate_rl.reports.drawing import draw
 TEMPLATES = Path(__file__).parent / "templates"
 SCHEMA = 1
 MARK = "debate report"
-"""Stands in the first line of every file that a report writes: those it may replace."""
+"""Part of the first line of every report file. Only files with it are replaced."""
 
 
 def refuse_missing() -> None:
-    """ImportError if a package that a page needs is not installed."""
+    """Raise ImportError if a package that a page needs is not installed."""
     import jinja2  # noqa: F401
     import matplotlib  # noqa: F401  # first: no other extra has it, so that the error can name this one
 
 
 def check_inspector(address: str) -> None:
-    """ValueError for an address to which no page may link."""
+    """Raise ValueError for an address to which pages must not link."""
     if address and not address.startswith(("http://", "https://")):
         raise ValueError(f"--inspector {address}: must begin with http:// or https://")
 
 
 def as_html(document: Document, inspector: str = "") -> str:
-    """Return the page, with links to a running browser inspector, if any; every text is escaped."""
+    """Return the page with all texts escaped, and links to a running browser inspector, if any."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -76,7 +76,7 @@ def as_html(document: Document, inspector: str = "") -> str:
 
 
 def _looks(table: Table) -> list[str]:
-    """Return for each column "num" where it holds numbers, and "long" where it holds sentences."""
+    """Return for each column "num" if it holds numbers, and "long" if it holds sentences."""
     looks: list[str] = []
     for index in range(len(table.columns)):
         texts = [row[index].text for row in table.rows]
@@ -87,10 +87,11 @@ def _looks(table: Table) -> list[str]:
 
 
 def as_json(document: Document, runs: Sequence[Judged] = ()) -> str:
-    """Return the report: ``made_by``, ``schema``, ``title``, ``lead``, ``answers``, ``findings``, ``figures``
-    of all runs, ``sections``.
+    """Return the report as JSON.
 
-    Infinite bounds and missing values are null. Texts are as they were, control characters escaped.
+    Keys: ``made_by``, ``schema``, ``title``, ``lead``, ``answers``, ``findings``, ``figures`` of all runs,
+    ``sections``. Infinite bounds and missing values are null. Texts are unchanged, with control characters
+    escaped.
     """
     facts = {
         "made_by": MARK,

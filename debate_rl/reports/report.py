@@ -1,6 +1,7 @@
-"""Make a whole report: read debates, build sections, answer the questions of the first screen.
+"""Make a whole report: read debates, build sections, and answer the questions of the first screen.
 
-Did it learn? Can the judge be trusted, and is it getting worse? What to look at or change next?
+The questions: Did it learn? Can the judge be trusted, and is it getting worse? What to look at or change
+next?
 """
 
 from __future__ import annotations
@@ -45,15 +46,15 @@ MOST_ADVICE = 2
 LATE_WRONG = "accuracy.last_round:0"
 URGENCY = ("bad", "warn", "", "good")
 Said: TypeAlias = tuple[str, list[Paragraph]]
-"""An answer in a word, and its sentences."""
+"""An answer in one word, and its sentences."""
 Found: TypeAlias = Mapping[str, Finding]
 """The findings of one run, by kind."""
 
 
 def judge_run(name: str, filter: str = "", *, tell: Callable[[int], object] = lambda total: None) -> Judged:
-    """Return the debates of a run that a filter finds; ``tell`` gets their total number after each.
+    """Return the debates of a run that match a filter. ``tell`` is called with the count after each.
 
-    TranscriptError if there is no run, none of its debates is found, or one of them cannot be read.
+    TranscriptError if there is no run, no debate matches, or one of them cannot be read.
     """
     study = Study()
     with RunStore.open(name) as run:
@@ -74,7 +75,10 @@ def judge_run(name: str, filter: str = "", *, tell: Callable[[int], object] = la
 def whole_report(
     runs: Sequence[Judged], *, trained: Sequence[Run] = (), more: Sequence[Section] = ()
 ) -> Document:
-    """Return the report of one run or several; ``trained``: those that were; ``more`` comes last."""
+    """Return the report on one or several runs. ``trained``: the runs that were trained.
+
+    ``more``: sections at the end.
+    """
     of_run = {str(run.path): run for run in trained}
     paths = {judged.run: of_run[str(Path(judged.run))] for judged in runs if str(Path(judged.run)) in of_run}
     looks = [look for judged in runs for look in judgment_looks(judged)]
@@ -93,13 +97,13 @@ def whole_report(
 
 
 def with_stages(names: Sequence[str]) -> list[str]:
-    """Return the folders of runs; the folders of its stages replace a curriculum that has begun one."""
+    """Return the folders of runs, with each curriculum replaced by the folders of its stages so far."""
     begun = ([str(one) for one in stage_runs(Path(n)) if (one / "config.toml").is_file()] for n in names)
     return [run for name, stages in zip(names, begun, strict=True) for run in (stages or [name])]
 
 
 def stages_sections(names: Sequence[str]) -> list[Section]:
-    """Return a section for each curriculum among some folders: a row for every visit of a stage."""
+    """Return a section for each curriculum among the folders, with a row for every visit of a stage."""
     sections: list[Section] = []
     for number, name in enumerate(names, start=1):
         rows: list[tuple[Cell, ...]] = []
@@ -121,7 +125,7 @@ def stages_sections(names: Sequence[str]) -> list[Section]:
 def answers(
     runs: Sequence[Judged], trained: Mapping[str, Run], found: Sequence[Finding]
 ) -> tuple[Answer, ...]:
-    """Return the three answers; those of several runs follow each other, without pictures."""
+    """Return the three answers. Those of several runs follow each other, without charts."""
     said: dict[str, list[Said]] = {name: [] for name in TABLES["answer"]}
     for judged in runs:
         of_run = {finding.look.kind: finding for finding in found if finding.look.run == judged.run}
@@ -150,10 +154,13 @@ def answers(
 
 
 def training_looks(run: Run, name: str) -> Iterator[Look]:
-    """Yield the looks at held-out figures and at accuracy in training, of the run of this name."""
+    """Yield the looks at held-out figures and training accuracy of the run with this name."""
 
     def late(filter: str) -> Behind | None:
-        """Return the link to debates of the last third of the stored steps, of two steps of the last."""
+        """Return the link to the debates of the last third of the stored steps.
+
+        With two steps, it is the last one.
+        """
         if not run.thirds:
             return None
         _, first, last = run.thirds[-1]
@@ -186,7 +193,7 @@ def _training_text(run: Run) -> str:
 
 
 def learned(judged: Judged, run: Run | None, found: Found) -> Said:
-    """Return the verdict in a word and the sentences: held-out figures, or else what training says."""
+    """Return the verdict in a word with its sentences, from held-out figures or else from training."""
     if run is None:
         return "not known", [Paragraph("Nothing but debates was read.")]
     whole = [Paragraph("This is of the whole run: a filter chooses debates alone.")] if judged.filter else []
@@ -208,7 +215,7 @@ def learned(judged: Judged, run: Run | None, found: Found) -> Said:
 
 
 def learning_chart(run: Run) -> Chart | None:
-    """Return the small chart of held-out accuracy by step, or else that of training; None of neither."""
+    """Return the small chart of held-out accuracy by step, or else training accuracy, or None."""
     series: list[Series] = []
     for name in (DIRECT, WINNER):
         points = [(one.step, found) for one in run.held_out if (found := one.estimate(name)) is not None]
@@ -229,7 +236,7 @@ def learning_chart(run: Run) -> Chart | None:
 
 
 def _judge(judged: Judged, found: Found) -> Said:
-    """Return whether judges beat a coin, and whether that changes: what is bad first."""
+    """Return whether judges beat chance, and whether that changes, bad news first."""
     figure = {figure.name: figure for figure in judged.figures}["judge/accuracy"]
     estimate, coin = figure.estimate, found["judge/coin"]
     if estimate is None:
@@ -252,7 +259,7 @@ def _judge(judged: Judged, found: Found) -> Said:
 
 
 def _change(found: Found) -> Paragraph:
-    """Return the sentence on whether the judge changed, of the best look that has cases enough."""
+    """Return the sentence on whether the judge changed, from the best look with enough cases."""
     looks = [found[kind] for kind in ("judge/held_out", "judge/change") if kind in found]
     best = [one for one in looks if one.state == "found"] or [one for one in looks if one.state != "too few"]
     if best:
@@ -267,7 +274,7 @@ def _change(found: Found) -> Paragraph:
 
 
 def _next(judged: Judged, run: Run | None, found: Found) -> list[Paragraph]:
-    """Return what to do, the most urgent first, each with the command to type."""
+    """Return what to do next, most urgent first, each with a command."""
     advice = list(_training_advice(run, found)) if run else []
     wrong = [one for one in found.values() if one.tone in ("bad", "warn") and "learned" not in one.look.kind]
     settings = run.settings if run else {}
@@ -288,7 +295,7 @@ def _next(judged: Judged, run: Run | None, found: Found) -> list[Paragraph]:
 
 
 def _training_advice(run: Run, found: Found) -> Iterator[Paragraph]:
-    """Yield what the first alarm, the held-out figures and, where it did not learn, a hypothesis propose."""
+    """Yield proposals from the first alarm, the held-out figures and, without progress, a hypothesis."""
     held_out = found.get("learned/held_out")
     for reading in alarms(run.readings)[:1]:
         alarm, fix = reading.alarm, open_advice(run.settings, reading.detector.fix)

@@ -1,4 +1,4 @@
-"""Tables of rows that figures are computed from, filled from one stored debate after another.
+"""Tables of rows from which figures are computed, filled by one stored debate after another.
 
 Grades: 1 right, 0 wrong or missing, -1 ungraded.
 """
@@ -37,19 +37,19 @@ from transcripts.causes import wrong_reply
 RIGHT = "\0right"
 """The key of every right answer, however it is written."""
 NO_VOTE = 2
-"""The outcome of a pair that was due and got no valid vote."""
+"""The outcome of a due pair without a valid vote."""
 SLATER_MOST = 8
-"""The most solutions for which the Slater distance is searched."""
+"""Maximum number of solutions for which the Slater distance is computed."""
 _PLAIN = Problem("", "")
 _key = lru_cache(maxsize=1 << 14)(lambda written: plain_key(_PLAIN, written))
 Row = tuple[float, ...]
 
 
 class JudgedDebate:
-    """A debate as the measures see it: who could compare what, which votes count, and who won.
+    """A debate as the measures see it: comparisons that were due, votes that count, and the winner.
 
-    ``due``: every pair that a judge could compare; ``edges``: (winner, loser) of each strict majority;
-    ``peer`` (N, R): peer rewards, or margins where the debate was not scored.
+    ``due``: every pair that a judge could compare. ``edges``: (winner, loser) of each strict majority.
+    ``peer`` (N, R): peer rewards, or margins if the debate was not scored.
     """
 
     def __init__(self, record: Record) -> None:
@@ -65,18 +65,18 @@ class JudgedDebate:
         self.winner = voted_winner(self.peer, seed=debate.seed)
 
     def grade(self, turn: TurnId) -> int:
-        """Return 1 for a right solution, 0 for a wrong or missing one, -1 for one that was not graded."""
+        """Return 1 for a right solution, 0 for a wrong or missing one, -1 for an ungraded one."""
         right = is_right(turn, self.record.correct)
         return -1 if right is None else int(right)
 
     def fault(self, turn: TurnId) -> str:
-        """Return what can be seen to be wrong in a wrong solution."""
+        """Return the visible error of a wrong solution."""
         said = self.solutions.get(turn)
         reply = said and wrong_reply(self.record, said)
         return fault_of(reply, said.parsed.answer) if said and reply else "no answer"
 
     def answer(self, turn: TurnId) -> str | None:
-        """Return a text that is equal for equal answers; None if there is none."""
+        """Return a text that is equal for equal answers, or None without an answer."""
         if self.grade(turn) == 1:
             return RIGHT
         solution = self.solutions.get(turn)
@@ -84,7 +84,7 @@ class JudgedDebate:
         return None if written is None else _key(written)
 
     def size(self, turn: TurnId) -> int:
-        """Return the characters of a solution, at least 1; of the whole reply where none could be read."""
+        """Return the characters of a solution (of the whole reply if it has none), at least 1."""
         solution = self.solutions.get(turn)
         span = solution and solution.parsed.solution
         whole = len(solution.completion.text) if solution else 1
@@ -92,7 +92,7 @@ class JudgedDebate:
 
 
 class Columns:
-    """A table; after each name its type code of ``array``: "b" 1 byte, "h" 2, "i" 4, "f" a float of 4.
+    """A table. Each column name has a type code of ``array``: "b" 1 byte, "h" 2, "i" 4, "f" a 4-byte float.
 
     >>> table = Columns("debate:i right:b")
     >>> table.add(0, 1)
@@ -111,7 +111,7 @@ class Columns:
             column.append(value)
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        """Return a column as (rows,), a copy."""
+        """Return a copy of a column, (rows,)."""
         column = self._columns[name]
         return np.array(column, dtype=np.dtype(column.typecode))
 
@@ -120,7 +120,7 @@ class Columns:
 
 
 class Rows(NamedTuple):
-    """The rows (n,) of a figure that is a plain mean: values, which of them count, and their problems."""
+    """The rows (n,) of a figure that is a mean: values, which of them count, and their problems."""
 
     values: NDArray[Any]
     counted: NDArray[np.bool_]
@@ -132,12 +132,11 @@ class Rows(NamedTuple):
 
 
 class Study:
-    """The rows of all debates added so far; each table has a column ``debate``, an index into ``debates``.
+    """The rows of all debates so far. Each table has a column ``debate``, an index into ``debates``.
 
-    ``problems``, ``personas``, ``levels``, ``sources`` and ``faults`` have the texts behind the numbers in
-    the tables, ``ids`` the id of each debate in its run.
-
-    About 20 bytes for a vote and 100 for a debate: a hundred thousand debates need some tens of megabytes.
+    ``problems``, ``personas``, ``levels``, ``sources`` and ``faults`` have the texts of the numbers in the
+    tables, and ``ids`` the id of each debate. A vote takes about 20 bytes and a debate 100, so a hundred
+    thousand debates take tens of megabytes.
     """
 
     def __init__(self, records: Iterable[Record] = ()) -> None:
@@ -184,7 +183,7 @@ class Study:
 
     @property
     def num_rounds(self) -> int | None:
-        """The number of rounds of every debate; None if debates differ."""
+        """The number of rounds of every debate, or None if it differs."""
         return min(self._rounds) if len(self._rounds) == 1 else None
 
     def clusters(self, table: Columns) -> Codes:
@@ -197,10 +196,10 @@ class Study:
 
 
 def _pairs(debate: JudgedDebate, personas: list[int], faults: Numbered) -> Iterator[Row]:
-    """Yield the due pairs: ``length`` is ln(first / second), ``self`` the grade of the judge's answer.
+    """Yield the due pairs. ``length``: ln(first / second). ``self``: the grade of the judge's answer.
 
-    ``better``: as rewards.judging.better_side; ``own``: 1 where the first is the judge's, -1 the second;
-    ``fault``: of the wrong side of a decidable pair, -1 of others.
+    ``better``: as in rewards.judging.better_side. ``own``: 1 if the first is the judge's, -1 if the second
+    is. ``fault``: that of the wrong side of a decidable pair, else -1.
     """
     seen: dict[TurnId, int] = {}
     for pair in debate.due:
@@ -225,7 +224,7 @@ def _pairs(debate: JudgedDebate, personas: list[int], faults: Numbered) -> Itera
 
 
 def _swaps(debate: JudgedDebate) -> Iterator[Row]:
-    """Yield each two decided votes on one pair in both orders: 0 consistent, 1 primacy, -1 recency."""
+    """Yield pairs of decided votes on one pair in both orders: 0 consistent, 1 primacy, -1 recency."""
     by_pair: dict[frozenset[TurnId], list[DuePair]] = defaultdict(list)
     for pair in debate.due:
         if pair.verdict:
@@ -237,9 +236,9 @@ def _swaps(debate: JudgedDebate) -> Iterator[Row]:
 
 
 def _winner(debate: JudgedDebate) -> Iterator[Row]:
-    """Yield the graded winner of the last judged round; nan if scores cannot be compared with truth.
+    """Yield the graded winner of the last judged round. nan if scores cannot be compared with truth.
 
-    ``majority`` is the chance that the most frequent answer of the round is right, ties drawn.
+    ``majority``: the chance that the round's most frequent answer is right, with ties drawn.
     """
     winner, record = debate.winner, debate.record
     if winner is None or debate.grade(winner) < 0:
@@ -264,9 +263,9 @@ def _winner(debate: JudgedDebate) -> Iterator[Row]:
 
 
 def _adoptions(debate: JudgedDebate) -> Iterator[Row]:
-    """Yield each answer that an agent adopted from some, but not all, of the others in its prompt.
+    """Yield each answer adopted from some, but not all, of the others in the prompt.
 
-    ``excess``: whether the first shown gave it, minus the share of all.
+    ``excess``: whether the first shown one gave it, minus the fraction of all that did.
     """
     for turn, shown in debate.box.comparable.items():
         agent, round_ = turn
@@ -291,9 +290,9 @@ def _rounds(debate: JudgedDebate) -> Iterator[Row]:
 
 
 def _talk(debate: JudgedDebate) -> Iterator[Row]:
-    """Yield the entropy of the last answers over ln N, and the favours that two agents did each other.
+    """Yield the entropy of the last answers over ln N, and mutual favours of two agents.
 
-    A favour is the mean of a judge's votes (+1, 0, -1) for an agent, on pairs equal in truth; ``given`` sums
+    A favour is the mean of a judge's votes (+1, 0, -1) for an agent on pairs of equal truth. ``given`` sums
     the products over the ``dyads`` that have both.
     """
     votes: dict[tuple[int, int], list[int]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""One run as the training report sees it: its data, what is missing, how its figures changed."""
+"""The data of one run for the training report: what is there, what is missing, and how figures changed."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ from transcripts import Record
 from transcripts.causes import wrong_replies
 
 EVALUATIONS = 200
-"""The most folders of evaluations that are read."""
+"""Maximum number of evaluation folders that are read."""
 MOST_WRONG = 20
-"""Debates of a step from which one wrong solution is taken to find its cause."""
+"""Maximum number of debates per step from which a wrong solution is taken to find its cause."""
 MOST_TEXTS, LONGEST_TEXT = 20, 1000
 NO_METRICS = "no metrics.jsonl: figures are those of the stored debates"
 TEST_TIME = "env.decontaminate", "never"
 """The key and the value of test-time learning."""
 """The setting that declares that held-out problems are trained on."""
 LEAST = 12
-"""Values below which a change is not judged: four in each third."""
+"""With fewer values, a change is not judged: four in each third."""
 BLOCKS = 6
 
 
 class WrongSolution(NamedTuple):
-    """A wrong solution: in which debate, to what problem, its answer, why it is wrong, and what shows it."""
+    """A wrong solution: its debate, problem and answer, why it is wrong, and the evidence."""
 
     step: int
     debate: str
@@ -54,11 +54,10 @@ class WrongSolution(NamedTuple):
 
 
 class Sample:
-    """What was read of some debates, evenly over the steps.
+    """A sample of debates, evenly over the steps. ``rewards``: by stream, (step, value) of each turn.
 
-    ``rewards`` by stream: (step, value) of each turn; ``study`` the judgment rows; ``texts`` by problem id:
-    (step, text in round 0), 20 at most; ``wrong``: wrong solutions with their causes, one of a debate, drawn
-    by its seed.
+    ``study``: the judgment rows. ``texts``: by problem id, (step, text in round 0), at most 20. ``wrong``:
+    wrong solutions with their causes, one per debate, drawn by its seed.
     """
 
     def __init__(self) -> None:
@@ -89,9 +88,9 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Means of the first, middle and last third of a figure, and the last less the first with its interval.
+    """Means of the first, middle and last third of a figure, and last minus first with its interval.
 
-    With fewer than 12 values the bounds are infinite; ``p``: that nothing changed.
+    With fewer than 12 values the bounds are infinite. ``p``: of the hypothesis that nothing changed.
     """
 
     early: float
@@ -114,7 +113,7 @@ class Change:
 
     @property
     def direction(self) -> str:
-        """One of "up", "down", "flat", "too few steps": up and down as sure as a finding has to be."""
+        """One of "up", "down", "flat", "too few steps". Up and down are as certain as findings."""
         if self.n < LEAST:
             return "too few steps"
         return "flat" if self.p > LEVEL else "up" if self.value > 0 else "down"
@@ -122,9 +121,9 @@ class Change:
 
 @np.errstate(over="ignore", invalid="ignore")  # figures of a foreign file may be of any size
 def change(values: Numbers) -> Change | None:
-    """Return the change over values in the order of the steps; None of nothing.
+    """Return the change over values in the order of steps, or None without values.
 
-    The interval is Welch's on means of up to 6 blocks of neighbouring steps in each third.
+    The interval is Welch's, on means of up to 6 blocks of neighbouring steps in each third.
     """
     if not len(values):
         return None
@@ -143,12 +142,12 @@ def change(values: Numbers) -> Change | None:
 
 @dataclass(slots=True)
 class Run:
-    """A run: figures by step, settings by dotted key, run.json, a sample of debates, and what detectors say.
+    """A run: figures by step, settings by dotted key, run.json, a sample of debates, and detector readings.
 
-    ``index`` counts the runs of a report from 1. ``stored``: the steps whose debates are there, lowest and
-    highest; ``debates`` are stored, ``read`` of them were read. ``held_out``: evaluations by step that can be
-    compared by problem; ``evaluations``: those made apart from training, by label, figures by name.
-    ``notes``: what is missing or damaged.
+    ``index``: the run's number in a report, from 1. ``stored``: the lowest and highest step with debates.
+    ``debates``: the number stored; ``read``: the number read. ``held_out``: evaluations by step that can be
+    compared by problem. ``evaluations``: separate ones by label, with figures by name. ``notes``: what is
+    missing or damaged.
     """
 
     path: Path
@@ -167,11 +166,11 @@ class Run:
     readings: Sequence[Reading] = ()
 
     def behind(self, filter: str = "") -> Behind | None:
-        """Return the link to this run's debates; None if none are stored."""
+        """Return the link to this run's debates, or None if none are stored."""
         return Behind(str(self.path), filter) if self.debates else None
 
     def setting(self, key: str, kind: type = object) -> Any:
-        """Return a setting of this kind (float takes whole numbers too); None if there is none."""
+        """Return a setting of this type (float also accepts integers), or None."""
         return setting(self.settings, key, kind)
 
     def table(self, key: str, rows: Rows, *more: str, **words: object) -> Table:
@@ -180,7 +179,7 @@ class Run:
 
     @property
     def thirds(self) -> list[tuple[str, int, int]]:
-        """(name, first step, last step) of each third of the stored steps; fewer than 3 steps are one."""
+        """(name, first step, last step) of each third of the stored steps; one part with fewer than 3."""
         if self.stored is None:
             return []
         low, high = self.stored
@@ -190,11 +189,11 @@ class Run:
         return [(name, part[0], part[-1]) for name, part in parts]
 
     def change(self, name: str) -> Change | None:
-        """Return how a figure changed; None if it is unknown."""
+        """Return how a figure changed, or None if unknown."""
         return change(self.curves.of(name)[1])
 
     def evaluated(self, name: str) -> list[tuple[int, Bounded]]:
-        """Return (steps learnt from, (value, low, high)) of each held-out evaluation, of a metric's name.
+        """Return (steps, (value, low, high)) of each held-out evaluation of a metric.
 
         They are those that can be compared by problem, or else those of metrics.jsonl.
         """
@@ -212,7 +211,10 @@ class Run:
         return gain(self.held_out[0], self.held_out[-1], name.removeprefix("eval/"))
 
     def gained(self, name: str) -> Bounded | None:
-        """Return the last evaluation minus the first, paired by problem if possible; None if there is one."""
+        """Return the last evaluation minus the first, paired by problem if possible.
+
+        None with one evaluation.
+        """
         evaluated = self.evaluated(name)
         if len(evaluated) < 2:
             return None
@@ -228,7 +230,7 @@ def load_runs(paths: Sequence[Path]) -> list[Run]:
 
 
 def load_run(path: Path, name: str = "", index: int = 1) -> Run:
-    """Return the data of a run; what is missing, damaged or foreign becomes a note. Changes nothing."""
+    """Return the data of a run without changing it. Missing, damaged or foreign parts become notes."""
     metrics = path / "metrics.jsonl"
     curves, notes = read_metrics(metrics) if metrics.is_file() else (Curves(), list[str]())
     notes = notes or ([] if len(curves.steps) else [NO_METRICS])
@@ -252,7 +254,7 @@ def load_run(path: Path, name: str = "", index: int = 1) -> Run:
 
 
 def read_config(path: Path) -> tuple[dict[str, Any], list[str]]:
-    """Return the settings of a config.toml by dotted key, lists as they are, and what was wrong."""
+    """Return the settings of a config.toml by dotted key, with lists unchanged, and the errors."""
     if not path.is_file():
         return {}, [f"no {path.name}: settings are not known"]
     try:

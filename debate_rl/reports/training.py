@@ -1,7 +1,7 @@
-"""How training went, from what a run left: verdicts, alarms, final figures, causes, phases, settings.
+"""Report how training went: verdicts, alarms, final figures, causes, phases and settings.
 
-Everything but metrics.jsonl or the transcripts may be missing; a report is made from what there is, and says
-what is not there. docs/report.md has each rule with its source, tables.toml the words.
+A report needs only metrics.jsonl or transcripts, and says what is missing. docs/report.md has the rules with
+their sources, tables.toml the texts.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ from envs.causes.rules import CAUSES
 
 HELD_OUT = expanded(TABLES["figures"]["held_out"])
 EXAMPLES, LONGEST = 3, 120
-"""Wrong solutions that are shown of each cause, and characters of each text."""
+"""Number of examples of each cause, and maximum characters of their texts."""
 MOST_KEYS, LONGEST_SETTING = 1000, 160
 APART = ("run.dir", "run.allow_changes")
-"""Keys that say where a run is, and not how it was done."""
+"""Keys about the location of a run, which are not compared."""
 MOST_SAMPLES = 1000
-"""Samples of a problem up to which it is split into strata."""
+"""Maximum number of samples for which a problem is split into strata."""
 
 
 def sections_of(runs: Sequence[Run]) -> list[Section]:
-    """Return the sections of the training analysis of one or many runs, in the order of the report."""
+    """Return the training sections on one or several runs, in the order of the report."""
     sections = (
         overview_section,
         alarms_section,
@@ -68,7 +68,7 @@ def sections_of(runs: Sequence[Run]) -> list[Section]:
 
 
 def overview_section(runs: Sequence[Run]) -> Section:
-    """Return the section that names the runs, their state, their verdict and what is missing."""
+    """Return the section with the runs' names, states and verdicts, and what is missing."""
     rows, said, words = list[tuple[Cell, ...]](), list[Part](), list[str]()
     for run in runs:
         word, tone, sentence = verdict(run)
@@ -103,7 +103,7 @@ def best_step(run: Run) -> tuple[str, int, float] | None:
 
 
 def alarms_section(runs: Sequence[Run]) -> Section:
-    """Return the section of the detectors: first the alarms, then what each one says, with its rate."""
+    """Return the section of detectors: the alarms, then each detector's reading with its false-alarm rate."""
     text = (
         f"Each detector was run on {RUNS:,} simulated healthy runs of {STEPS} steps; the share of "
         f"them in which it fired is given with it. In {percent(ANY / RUNS)} of them some detector fired. "
@@ -150,7 +150,7 @@ def _reading(reading: Reading, run: Run) -> tuple[Cell, ...]:
 
 
 def finals_section(runs: Sequence[Run]) -> Section:
-    """Return the section of held-out figures: first, highest and last, the gain, runs compared."""
+    """Return the section of held-out figures: first, highest, last and gain, with runs compared."""
     parts: list[Part] = []
     for run in runs:
         known = {name: found for name in HELD_OUT if (found := run.evaluated(name))}
@@ -174,7 +174,7 @@ def finals_section(runs: Sequence[Run]) -> Section:
 
 
 def _final(run: Run, name: str, by_step: dict[int, Bounded], steps: Sequence[int]) -> tuple[Cell, ...]:
-    """Return the row of a figure; what the first or the last evaluation of the run has no value of is "-"."""
+    """Return the row of a figure, with "-" if the first or the last evaluation lacks a value."""
     top = max(by_step, key=lambda step: by_step[step][0])
     first, last, less = by_step.get(steps[0]), by_step.get(steps[-1]), run.gained(name)
     gain = less if less and first and last else "one evaluation"
@@ -195,7 +195,7 @@ def _final_note(run: Run) -> str:
 
 
 class Stratum(NamedTuple):
-    """Problems of one pass rate: how many are expected in it, their rates at first and later, the gain."""
+    """Problems with similar pass rates: their expected number, first and later rates, and the gain."""
 
     name: str
     problems: float
@@ -205,12 +205,12 @@ class Stratum(NamedTuple):
 
 
 def strata(first: HeldOut, last: HeldOut, figure: str = DIRECT) -> list[Stratum]:
-    """Return what was gained on problems by how often they were solved at first, without luck.
+    """Return the gain on problems by how often they were solved at first, without regression to the mean.
 
-    A problem that was lucky in its first samples is less lucky later, whatever was learnt. So half of its
-    first samples decide its stratum, and the other half give its first pass rate. The number of right samples
-    in a half is hypergeometric: every split counts with its probability, and nothing is drawn. Problems with
-    fewer than two first samples are left out.
+    A problem with lucky first samples is less lucky later even without learning. So one half of its first
+    samples decides its stratum, and the other half gives its first pass rate. The number of right samples in
+    a half is hypergeometric, and every split counts with its probability. Problems with fewer than two first
+    samples are left out.
     """
     parts: dict[str, list[tuple[int, float, float, float]]] = {name: [] for _, name in BANDS}
     before, after = first.figures.get(figure, {}), last.means(figure)
@@ -233,7 +233,7 @@ def strata(first: HeldOut, last: HeldOut, figure: str = DIRECT) -> list[Stratum]
 
 
 def splits(right: int, count: int) -> list[tuple[float, float, float]]:
-    """Return each split of a problem's samples in halves: its chance, the rate of one half, of the other."""
+    """Return each split of a problem's samples into halves: its probability, and the rates of both halves."""
     half = count // 2
     rest = count - half
     return [
@@ -257,7 +257,7 @@ def _compared(runs: Sequence[Run]) -> Part:
 
 
 def causes_section(runs: Sequence[Run]) -> Section:
-    """Return why wrong solutions are wrong, early and late, with examples, from the sampled debates."""
+    """Return the section on why wrong solutions are wrong, early and late, with sampled examples."""
     parts: list[Part] = []
     for run in runs:
         wrong = run.sample.wrong if run.sample else []
@@ -300,7 +300,7 @@ def _examples(run: Run, wrong: Sequence[WrongSolution]) -> Rows:
 
 
 def phases_section(runs: Sequence[Run]) -> Section:
-    """Return the section with the means of figures and of aspects of solutions in each third of the steps."""
+    """Return the section with means of figures and of properties of solutions in each third of the steps."""
     parts: list[Part] = []
     for run in runs:
         found = {name: moved for name in TABLES["figures"]["phases"] if (moved := run.change(name))}
@@ -321,7 +321,7 @@ def phases_section(runs: Sequence[Run]) -> Section:
 
 
 def settings_section(runs: Sequence[Run]) -> Section:
-    """Return the section of settings: those that differ, those that a source warns of, and all."""
+    """Return the section of settings: differing ones, risky ones, and all."""
     names, known = [run.name for run in runs], [run for run in runs if run.settings]
     texts = {
         key: [setting_text(run.settings.get(key), key in run.settings) for run in runs]

@@ -1,4 +1,4 @@
-"""The inspector in the terminal: ``run_terminal``. Needs the extra ``inspect`` and a terminal."""
+"""The inspector in the terminal: ``run_terminal``. It needs the extra ``inspect`` and a terminal."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import Path
 from debate.settings import install_hint
 
 PLAIN_TERMINALS = ("vt100", "vt102", "vt220", "vt320", "linux-m")
-"""Terminals that have no colours."""
+"""Terminals without colours."""
 
 
 def run_terminal(path: Path | str, filter: str = "") -> None:
-    """Look at a run, or at a folder of runs, until the user leaves.
+    """Show a run or a folder of runs until the user leaves.
 
-    ValueError, in one line, if there is no terminal to draw on; FilterError, TranscriptError.
+    ValueError, in one line, without a suitable terminal; FilterError, TranscriptError.
     """
     from transcripts import compile_filter
 
@@ -39,7 +39,7 @@ def run_terminal(path: Path | str, filter: str = "") -> None:
 
 
 def why_not(terminal: bool, term: str) -> str:
-    """Return why nothing can be drawn; "" if it can.
+    """Return why this terminal cannot be used, or "".
 
     >>> why_not(False, "xterm")
     'this is not a terminal'

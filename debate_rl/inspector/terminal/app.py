@@ -1,4 +1,4 @@
-"""The application: a stack of screens, from the runs of a folder to one debate."""
+"""The terminal application: a stack of screens, from the runs of a folder to one debate."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ KEYS = {"enter": "Enter", "escape": "Esc", "backspace": "Backspace", "tab": "Tab
 KEYS |= {"pageup": "PgUp", "pagedown": "PgDn", "home": "Home", "end": "End"}
 """The names of keys that Textual shows as signs, or in lower case."""
 EVERY_S = 3.0
-"""Seconds between two looks for new debates."""
+"""Seconds between two checks for new debates."""
 
 
 def load_views() -> None:
-    """Import what a debate's screen needs, which takes a second, before it is opened."""
+    """Import the modules of the debate screen in advance, which takes a second."""
     import_module("debate_rl.inspector.terminal.debate")
 
 
 class Inspector(App[None]):
-    """Looks at the run at a path, or at the runs in a folder.
+    """Shows the run at a path, or the runs in a folder.
 
-    Colours are the terminal's own, which suit its background; with NO_COLOR attributes remain.
-    ``every_s``: None looks again only when ``look_again`` is called.
+    Colours are the terminal's own; with NO_COLOR, only attributes are used. ``every_s``: None checks for new
+    debates only when ``look_again`` is called.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -68,7 +68,7 @@ class Inspector(App[None]):
         self.open_run: OpenRun | None = None
 
     def get_key_display(self, binding: Binding) -> str:
-        """Return a key as keyboards name it."""
+        """Return a key's usual name."""
         return KEYS.get(binding.key) or super().get_key_display(binding)
 
     def on_mount(self) -> None:
@@ -82,7 +82,7 @@ class Inspector(App[None]):
         self.run_worker(asyncio.to_thread(load_views), group="views")
 
     def enter(self, run: OpenRun) -> None:
-        """Show a run that was opened, with a filter its debates; the one before is closed."""
+        """Show the debates of a run with a filter. The previous run is closed."""
         self.on_unmount()
         self.open_run = run
         self.push_screen(Steps(run))
@@ -90,7 +90,7 @@ class Inspector(App[None]):
             self.push_screen(Debates(run, Matches(self._filter)))
 
     async def look_again(self) -> None:
-        """Index what the run wrote since, and let the screens show it; or look at the list of runs again."""
+        """Index new debates of the run and refresh the screens, or refresh the list of runs."""
         if isinstance(self.screen, Runs):
             self.screen.refresh_run()
             return

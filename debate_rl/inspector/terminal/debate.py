@@ -1,4 +1,4 @@
-"""One debate: the grid of its turns, a panel about the chosen one, and the same problem elsewhere."""
+"""One debate: a grid of its turns, a panel about the chosen turn, and the same problem in other debates."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from debate_rl.inspector.views.why_text import why_blocks
 from transcripts import DebateRow, Record
 
 MOST = 20_000
-"""The most characters of a text, and the most tokens, shown at once; ``o`` shows a whole message."""
+"""Maximum characters of a text, and tokens, shown at once. ``o`` shows a whole message."""
 LAYOUT = Layout(unfold="t shows them", most=MOST, further=", o shows them", indent="")
 
 
 @dataclass(frozen=True, slots=True)
 class OpenDebate:
-    """One debate that was read: the record without its token arrays, and what every panel needs of it."""
+    """A debate that was read: the record without token arrays, and the data of all panels."""
 
     run: OpenRun
     id: str
@@ -48,7 +48,7 @@ class OpenDebate:
 
 
 def read_debate(run: OpenRun, id: str) -> OpenDebate:
-    """Read a debate by its id, or an evaluation's by its ref; TranscriptError if it cannot be shown."""
+    """Read a debate by its id, or an evaluation's by its ref. TranscriptError if it cannot be shown."""
     record = read(run.store, id)
     return OpenDebate(run, id, record, debate_view(id, record), vote_graphs(record))
 
@@ -89,7 +89,7 @@ def _prompt(debate: OpenDebate, turn: TurnId, folded: bool) -> list[Block]:
 
 
 class Panel(NamedTuple):
-    """What the lower half can show: its title, what it is about, and what reads its blocks."""
+    """A panel of the lower half: its title, its subject, and a function that returns its blocks."""
 
     title: str
     about: str
@@ -125,16 +125,16 @@ PANELS: Final[dict[str, Panel]] = {
 }
 """The panels by their key."""
 HOME, SHOWN = "m", "vwp"
-"""The key of the panel that a debate opens with, and of those that the footer shows."""
+"""The key of the first panel, and the keys in the footer."""
 ELSEWHERE = "the same problem in other steps, and what differs"
 WIDE = 120
-"""Columns of a terminal from which the votes stand next to the text."""
+"""From this many terminal columns on, the votes are next to the text."""
 LATE_S = 0.3
 """Seconds after which "reading…" replaces the previous panel."""
 
 
 class DebateScreen(RunScreen):
-    """A debate; ``n`` and ``N`` go to the next and the previous one of the list that it was opened from."""
+    """A debate. ``n`` and ``N`` go to the next and the previous debate of its list."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *(
@@ -182,7 +182,7 @@ class DebateScreen(RunScreen):
         self._open(self.id_shown)
 
     def _retitle(self) -> None:
-        """Say if this is, and how the debate ended."""
+        """Update the title: the debate and how it ended."""
         self.title = f"{self.run.name} › {self.matches.filter or 'all debates'} › {self.id_shown}"
         if self.debate is not None:
             view = self.debate.view
@@ -284,7 +284,7 @@ class DebateScreen(RunScreen):
 
 
 class AcrossScreen(ListScreen[ProblemDebate]):
-    """The other debates on the problem of one."""
+    """The other debates on a debate's problem."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("o", "open", "open the debate")]
 

@@ -1,4 +1,4 @@
-"""What all screens have in common, those that hold a text, and lists of runs, steps, debates and replays."""
+"""The base of all screens, text screens, and lists of runs, steps, debates and replays."""
 
 from __future__ import annotations
 
@@ -37,33 +37,33 @@ from debate_rl.inspector.views.replays import ReplayName, StoredReplay, read_rep
 from transcripts import DebateRow, RunStore, StepRow, compile_filter
 
 SLICE_S, PAUSE_S = 0.4, 0.05
-"""Seconds of a slice in which the full text is built, and of the pause after it, for the keyboard."""
+"""Seconds of building the full text at a time, and the pause after it, for keyboard input."""
 Result = TypeVar("Result")
 READING_ERRORS = (ValueError, OSError, sqlite3.Error)
-"""What reading a run may raise: shown in the last line, never a traceback."""
+"""Errors of reading a run, shown in the last line instead of a traceback."""
 
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """What a list of debates shows: a filter, in the order of the run or newest first."""
+    """The content of a list of debates: a filter, and the order."""
 
     filter: str = ""
     newest: bool = False
 
 
 class Leaving(Exception):
-    """The application is being left: stop building an index."""
+    """The user leaves the application, so an index in progress must stop."""
 
 
 class OpenRun:
-    """An open run. ``closed`` stops what is being built in threads; ``indexed``: steps done, of how many."""
+    """An open run. ``closed`` stops background work; ``indexed``: indexed steps and their total."""
 
     def __init__(self, path: Path, name: str) -> None:
         self.store, self.name = RunStore.open(path, refresh=False), name
         self.closed, self.indexed = Event(), (0, 0)
 
     def refresh(self) -> int:
-        """Index what the run wrote since; return how many debates came."""
+        """Index new debates and return their number."""
 
         def tell(done: int, whole: int) -> None:
             self.indexed = (done, whole)
@@ -75,15 +75,15 @@ class OpenRun:
         return 0
 
     def close(self) -> None:
-        """Stop what is being built, and close the run."""
+        """Stop background work and close the run."""
         self.closed.set()
         self.store.close()
 
 
 class RunScreen(Screen[str | None]):
-    """One screen: ``widgets`` between title and footer, which names its bindings, as the help does.
+    """One screen: ``widgets`` between the title and a footer with the key bindings.
 
-    ``title`` says where in the run this is; ``sub_title`` stands at the right.
+    ``title``: the position in the run. ``sub_title``: text at the right.
     """
 
     def __init__(self, title: str, *widgets: Widget) -> None:
@@ -108,7 +108,7 @@ class RunScreen(Screen[str | None]):
         self.fit_title()
 
     def fit_title(self) -> None:
-        """Show title and sub-title in one line; of a title that is too long the end stays."""
+        """Show title and sub-title in one line. A long title is cut at its beginning."""
         width = max(20, self.app.size.width - 2)
         left, right = one_line(self.title or ""), one_line(self.sub_title or "")
         available = width - len(right) - 1
@@ -116,7 +116,7 @@ class RunScreen(Screen[str | None]):
         self.query_one("#title", Static).update(Text(left + right.rjust(width - len(left))))
 
     def say(self, text: str, *, error: bool = False) -> None:
-        """Show a message in place of the footer, until it is ""."""
+        """Show a message instead of the footer, until it is ""."""
         message = self.query_one("#message", Static)
         message.update(Text(one_line(text), style="red" if error else ""))
         message.display, self.query_one(Footer).display = bool(text), not text
@@ -128,9 +128,9 @@ class RunScreen(Screen[str | None]):
         then: Callable[[Result], None],
         failed: Callable[[str], None] | None = None,
     ) -> None:
-        """Read in a thread, then call ``then``; a later ``load`` of the group replaces this one.
+        """Read in a thread, then call ``then``. A later ``load`` of the group replaces this one.
 
-        What cannot be read is said in one line, by ``failed`` or in the last row.
+        Errors are shown in one line, by ``failed`` or in the last row.
         """
 
         async def run() -> None:
@@ -145,7 +145,7 @@ class RunScreen(Screen[str | None]):
         self.run_worker(run(), group=group, exclusive=True)
 
     def with_text(self, run: OpenRun, filter: str, then: Callable[[], None]) -> None:
-        """Build the full text where the filter searches words, saying how far it is; then call ``then``."""
+        """Build the full text with its progress shown, if the filter searches words. Then call ``then``."""
         if not compile_filter(filter).words:
             self.workers.cancel_group(self, "text")
             then()
@@ -176,13 +176,13 @@ class RunScreen(Screen[str | None]):
     def open_debate(
         self, run: OpenRun, id: str, matches: Matches, then: Callable[[str | None], None] | None = None
     ) -> None:
-        """Show a debate; ``then`` gets the id of the one that was seen last."""
+        """Show a debate. ``then`` gets the id of the last debate seen."""
         from debate_rl.inspector.terminal.debate import DebateScreen
 
         self.app.push_screen(DebateScreen(run, id, matches), then)
 
     def refresh_run(self) -> None:
-        """Show debates that the run wrote since."""
+        """Show new debates of the run."""
 
 
 SIGNS = (
@@ -195,11 +195,11 @@ SIGNS = (
     ("•", "a debate that came while the list was open"),
 )
 Explained: TypeAlias = Iterable[tuple[str, str]]
-"""Keys, signs or names, each with what it is."""
+"""Keys, signs or names, each with its meaning."""
 
 
 def bound(screen: RunScreen) -> dict[str, str]:
-    """Return what each binding does that works now on a screen, by its keys, as the footer names them."""
+    """Return the label of each active key binding of a screen, by its keys."""
     keys: dict[str, list[str]] = {}
     for _, binding, _, _ in screen.active_bindings.values():
         if binding.description and not binding.system:
@@ -209,7 +209,7 @@ def bound(screen: RunScreen) -> dict[str, str]:
 
 
 def help_lines(keys: Explained) -> Sequence[Text | str]:
-    """Return the keys, then the signs, the columns and the fields of filters."""
+    """Return the help: keys, signs, columns and filter fields."""
     fields = "fields of filters (OR, - and parentheses join them)"
     titled = (("keys here", keys), ("signs", SIGNS), ("columns", MEANINGS), (fields, filter_fields()))
     blocks = [Section(title, [Pairs(list(explained))]) for title, explained in titled]
@@ -217,7 +217,7 @@ def help_lines(keys: Explained) -> Sequence[Text | str]:
 
 
 class Pager(RunScreen):
-    """Shows lines that are read when it opens, and how many rows they take."""
+    """A screen with lines that are read when it opens, and the number of their rows."""
 
     def __init__(self, title: str, read: Callable[[], Sequence[Text | str]]) -> None:
         super().__init__(title, Lines(id="main"))
@@ -237,7 +237,7 @@ class Pager(RunScreen):
 
 
 class Help(Pager):
-    """Keys that work where it was opened, and what words and signs mean; ``?`` or Enter leaves."""
+    """Help for the screen below it: its keys, and the meanings of words and signs. ``?`` or Enter leaves."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("question_mark,f1,enter", "back", "back", show=False)]
 
@@ -246,7 +246,7 @@ class Help(Pager):
 
 
 class ListScreen(RunScreen, Generic[Item]):
-    """A list that ``read`` gives, in a thread."""
+    """A list that ``read`` returns, in a thread."""
 
     def __init__(self, title: str, columns: Sequence[Column[Item]], id: str, *widgets: Widget) -> None:
         self.list: Listing[Item] = Listing(columns, id=id)
@@ -263,7 +263,7 @@ class ListScreen(RunScreen, Generic[Item]):
 
 
 class Runs(ListScreen[Overview]):
-    """The runs found at a path."""
+    """The runs at a path."""
 
     def __init__(self, path: Path, enter: Callable[[OpenRun], None]) -> None:
         self._path, self._enter = path, enter
@@ -291,7 +291,7 @@ OTHERS = "replays: what other schemes would have given"
 
 
 class Steps(ListScreen[StepRow]):
-    """The steps of one run, below a row of the whole run."""
+    """The steps of one run, below a row for the whole run."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "filter", "filter", tooltip=FILTER),
@@ -343,7 +343,7 @@ PAGE = 100
 
 
 class Debates(ListScreen[DebateRow]):
-    """The list of debates, with the filter under it; ``fresh`` ones came while the list was open."""
+    """The list of debates above its filter. ``fresh``: debates that were added while the list was open."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "filter", "filter", tooltip=FILTER),
@@ -368,7 +368,7 @@ class Debates(ListScreen[DebateRow]):
             self.action_filter()
 
     def restart(self) -> None:
-        """Read the list from its beginning."""
+        """Read the list again from its beginning."""
         self.count, self._complete = None, False
         self.fresh = set()
         self.list.show([])
@@ -382,7 +382,7 @@ class Debates(ListScreen[DebateRow]):
         self.with_text(self.run, matches.filter, start)
 
     def _retitle(self) -> None:
-        """Say which debates these are, how many, and how they are ordered."""
+        """Update the title: the debates, their number, and their order."""
         self.title = f"{self.run.name} › {self.matches.filter or 'all debates'}"
         fresh = f", {len(self.fresh)} new" if self.fresh else ""
         order = ", newest first" if self.matches.newest else ""
@@ -492,7 +492,7 @@ class Replays(ListScreen[ReplayName]):
 
 
 class Replay(RunScreen):
-    """One replay: its figures, and the debates that change most, to open."""
+    """One replay: its figures, and the most changed debates, to open."""
 
     AUTO_FOCUS = "#changed"
     CSS = """

@@ -1,4 +1,4 @@
-"""A text to scroll through, a list with a cursor, a grid of turns, and lines to write in."""
+"""Widgets: a scrolling text, a list with a cursor, a grid of turns, and input lines."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ STYLES: Final = {
     **{"right": "green", "new": "green", "wrong": "red", "gone": "red", "missing": "yellow"},
     **{"doubt": "yellow", "comparison": "magenta"},
 }
-"""The terminal's own colours, which suit its background."""
+"""The terminal's own colours."""
 CHOSEN: Final = "reverse"
 
 
 def rich_line(row: Row) -> Text:
-    """Return spans as one line of Rich; nothing in them is read as markup."""
+    """Return spans as one line of Rich, without reading markup in them."""
     pieces = ((span.text, STYLES.get(span.style, "")) for span in row)
     return Text.assemble(*pieces, no_wrap=True, end="")
 
 
 def rich_lines(blocks: Iterable[Block], layout: Layout) -> list[Text | str]:
-    """Return blocks as lines of Rich, without a blank one on top."""
+    """Return blocks as lines of Rich, without a blank first line."""
     lines: list[Text | str] = [rich_line(row) for row in lines_of(blocks, layout)]
     while lines and not str(lines[0]).strip():
         lines.pop(0)
@@ -52,7 +52,7 @@ def rich_lines(blocks: Iterable[Block], layout: Layout) -> list[Text | str]:
 
 
 def strip_of(widget: Widget, row: Text) -> Strip:
-    """Return a row of a widget as Textual draws it, as wide as the widget."""
+    """Return a row of a widget for Textual, at the widget's width."""
     row.end = ""
     strip = Strip(row.render(widget.app.console)).apply_style(widget.rich_style)
     return strip.adjust_cell_length(widget.size.width, widget.rich_style)
@@ -60,11 +60,11 @@ def strip_of(widget: Widget, row: Text) -> Strip:
 
 _WORDS = re.compile(r"[^ ]+ *| +")
 FULLEST = 4
-"""A row has at most this many characters for each cell, so that marks without width cannot pile up."""
+"""Maximum characters of a row per cell, so that characters without width cannot accumulate."""
 
 
 def rows(text: str, width: int) -> list[tuple[int, int]]:
-    """Return (start, end) of the rows of one line, broken after blanks, or within a word that is too long.
+    """Return (start, end) of the rows of one line, wrapped after blanks, or within a word that is too long.
 
     >>> text = "one two three"
     >>> [text[start:end] for start, end in rows(text, 8)]
@@ -107,7 +107,7 @@ def _broken(text: str, start: int, end: int, width: int) -> list[tuple[int, int]
 
 
 Folded = tuple[int, int, int]
-"""One row in sight: the index of its line, and the first and last of its characters."""
+"""One visible row: the index of its line, and its first and last character."""
 
 
 def fold(lines: Sequence[Text | str], width: int) -> list[Folded]:
@@ -120,7 +120,7 @@ def fold(lines: Sequence[Text | str], width: int) -> list[Folded]:
 
 
 class Lines(ScrollView, can_focus=True, inherit_bindings=False):
-    """Shows lines, broken at the widget's width; their text is safe to print already."""
+    """Shows lines, wrapped at the widget's width. Their text must be safe to print."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "go(-1)", "a row up", show=False),
@@ -139,13 +139,13 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
         self._width = 0
 
     def show(self, lines: Sequence[Text | str], *, keep: bool = False) -> None:
-        """Show other lines from their beginning; ``keep`` stays where the reader is."""
+        """Show other lines from their beginning; with ``keep``, keep the scroll position."""
         self.show_folded(lines, fold(lines, self.inner_width), self.inner_width)
         if not keep:
             self.scroll_to(0, 0, animate=False)
 
     def show_folded(self, lines: Sequence[Text | str], rows: list[Folded], width: int) -> None:
-        """Show lines whose rows at this width are known."""
+        """Show lines that were already folded at this width."""
         self._lines, self._rows, self._width = lines, rows, width
         self.virtual_size = Size(width, len(rows))
         self.refresh()
@@ -157,7 +157,7 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
 
     @property
     def inner_width(self) -> int:
-        """How many cells a row has."""
+        """The number of cells of a row."""
         return max(2, self.scrollable_content_region.width or self.size.width)
 
     def on_resize(self, event: Resize) -> None:
@@ -180,11 +180,11 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
 
 
 MARGIN = 10
-"""This many rows before the end, more are read."""
+"""This many rows before the end, more items are read."""
 
 
 class Listing(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False):
-    """Items under column heads, a row each."""
+    """Items under column heads, one row each."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter,right", "choose", "open", tooltip="go in"),
@@ -205,7 +205,7 @@ class Listing(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
             self.item = item
 
     class NearEnd(Message):
-        """The cursor comes to the last rows that are there."""
+        """Message: the cursor is near the last row."""
 
     def __init__(self, columns: Sequence[Column[Item]], *, id: str) -> None:
         super().__init__(id=id)
@@ -222,7 +222,7 @@ class Listing(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
         self.call_after_refresh(self._into_sight)
 
     def add(self, items: Sequence[Item], *, before: bool = False) -> None:
-        """Add items at the end, or before all; the cursor stays on its item, and the item in its row."""
+        """Add items at the end, or at the beginning. The cursor stays on its item and the item in its row."""
         self.items = [*items, *self.items] if before else [*self.items, *items]
         top = self.scroll_offset.y
         self._sized()
@@ -283,7 +283,7 @@ class Listing(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
 
 
 class FilterBar(Vertical):
-    """Hidden until opened; Enter gives the filter, Escape none."""
+    """An input line that is hidden until opened. Enter submits the filter, and Escape cancels."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "leave", tooltip="leave the filter as it is")
@@ -296,7 +296,7 @@ class FilterBar(Vertical):
     """
 
     class Given(Message):
-        """A filter that can be read; None: leave it as it is."""
+        """Message: a valid filter, or None to leave it unchanged."""
 
         def __init__(self, filter: str | None) -> None:
             super().__init__()
@@ -310,7 +310,7 @@ class FilterBar(Vertical):
 
     @property
     def is_open(self) -> bool:
-        """Whether the line is in sight."""
+        """Whether the line is visible."""
         return self.has_class("-open")
 
     def open(self, filter: str) -> None:
@@ -342,12 +342,12 @@ class FilterBar(Vertical):
 
 
 NAME, CELL, MOST_AGENTS = 22, 13, 8
-"""Cells of a name, the fewest of a turn, and the most agents in sight at once."""
+"""Cells of a name, minimum cells of a turn, and maximum number of visible agents."""
 TURN = Binding.Group("turn", compact=True)
 
 
 class Grid(Widget, can_focus=True):
-    """The turns of a debate, agents by rounds; the chosen one is reversed. Arrows choose."""
+    """The turns of a debate, agents by rounds, with the chosen turn reversed. Arrow keys move the choice."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "move(-1, 0)", "the agent above", group=TURN),
@@ -358,7 +358,7 @@ class Grid(Widget, can_focus=True):
     DEFAULT_CSS = "Grid { height: auto; padding: 0 1; }"
 
     class Moved(Message):
-        """Another turn is chosen."""
+        """Message: another turn was chosen."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -366,7 +366,7 @@ class Grid(Widget, can_focus=True):
         self.chosen = TurnId(0, 0)
 
     def show(self, view: DebateView, chosen: TurnId) -> None:
-        """Show a debate, and choose the nearest turn that it has."""
+        """Show a debate, and choose its turn nearest to the previous choice."""
         self.view = view
         rounds = max((len(row) for row in view.turns), default=1)
         agent, round_ = min(chosen.agent, view.agents - 1), min(chosen.round, rounds - 1)
@@ -380,7 +380,7 @@ class Grid(Widget, can_focus=True):
         self.choose(self.chosen.agent + agents, self.chosen.round + rounds)
 
     def choose(self, agent: int, round_: int) -> None:
-        """Choose a turn, if there is one."""
+        """Choose a turn if it exists."""
         view = self.view
         if view and 0 <= agent < view.agents and 0 <= round_ < len(view.turns[agent]):
             self.chosen = TurnId(agent, round_)
@@ -388,7 +388,7 @@ class Grid(Widget, can_focus=True):
             self.post_message(self.Moved())
 
     def _window(self, view: DebateView) -> tuple[int, int, int, int]:
-        """Return the first agent and the first round in sight, how many rounds are, and a cell's width."""
+        """Return the first visible agent and round, the number of visible rounds, and a cell's width."""
         rounds = max(1, len(view.turns[0]))
         available = max(CELL, self.size.width - NAME - 2)
         across = max(1, min(rounds, available // CELL))
@@ -426,7 +426,7 @@ class Grid(Widget, can_focus=True):
 
 
 def cell(turn: TurnView | None, winner: TurnId | None) -> tuple[str, str]:
-    """Return what stands for a turn, and its style: sign, ★ the winner, ! malformed or truncated, answer."""
+    """Return the text and the style of a turn: sign, ★ winner, ! malformed or truncated, answer."""
     if turn is None:
         return "", "dim"
     style = STYLES.get(turn.grade, "dim")

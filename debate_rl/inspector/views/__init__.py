@@ -1,7 +1,7 @@
-"""What the inspector shows of a debate, as values that any screen can draw: no markup, no colours, no files.
+"""The content of the inspector's views as plain values: no markup, colours or files.
 
-Everything is read from a ``transcripts.Record`` and nothing is changed. A record that no debate can have, as
-files from elsewhere may hold, is refused with the field and the value (``checked.check_record``).
+Everything comes from a ``transcripts.Record``, which is never changed. A record that cannot come from a
+debate is refused with field and value (``checked.check_record``).
 """
 
 from debate_rl.inspector.views.debate import DebateView, Piece, TurnView, adoption_view, debate_view

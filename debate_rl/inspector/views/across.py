@@ -1,4 +1,4 @@
-"""One problem across the steps of a run and its evaluations, and two of its debates compared."""
+"""One problem in all steps and evaluations of a run, and a comparison of two of its debates."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """One evaluation. ``step``: how many training steps its weights had learnt from, 0 for a warm start."""
+    """One evaluation. ``step``: the number of training steps of its weights, 0 for a warm start."""
 
     name: str
     step: int
@@ -53,7 +53,7 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationPart:
-    """A part of an evaluation, such as debates or direct solutions: its ``folder`` opens as a run does."""
+    """A part of an evaluation, such as debates or direct solutions. Its ``folder`` opens like a run."""
 
     name: str
     debates: int
@@ -64,10 +64,9 @@ class EvaluationPart:
 class ProblemDebate:
     """One debate of the problem.
 
-    ``ref`` opens it again (``read``): the id of a debate of the run, or EVALUATION:SEED.INDEX, and then
-    ``evaluation`` is the name of the folder in RUN/evaluations. ``step``: how many steps the weights had
-    learnt from, which in training is the step. ``answers`` and ``grades`` are (N, R). ``winner``: the
-    winner's turn, None without votes.
+    ``ref`` reopens it (``read``): a debate's id in the run, or EVALUATION:SEED.INDEX. ``evaluation``: the
+    name of the folder in RUN/evaluations, if it is from one. ``step``: the number of training steps of the
+    weights. ``answers`` and ``grades`` are (N, R). ``winner``: the winner's turn, None without votes.
     """
 
     ref: str
@@ -81,7 +80,7 @@ class ProblemDebate:
 
 @dataclass(frozen=True, slots=True)
 class Across:
-    """The debates of a problem, in the order of steps; ``total``: how many there are, shown or not.
+    """The debates of a problem, in the order of steps. ``total``: their number, shown or not.
 
     ``notes``: what could not be read.
     """
@@ -95,9 +94,9 @@ class Across:
 
 
 def across(store: RunStore, problem_id: str, *, limit: int = 50) -> Across:
-    """Return the debates of a problem, at most ``limit`` from training and as many from evaluations.
+    """Return the debates of a problem, up to ``limit`` from training and as many from evaluations.
 
-    TranscriptError if there is no debate of it.
+    TranscriptError without any.
     """
     notes: list[str] = []
     quoted = problem_id.replace('"', '""')
@@ -136,9 +135,9 @@ def _of_problem(step: int, ref: str, evaluation: str, record: Record) -> Problem
 
 
 def read(store: RunStore, ref: str, *, tokens: bool = False) -> Record:
-    """Return the debate that a ``ProblemDebate.ref`` names; TranscriptError if there is none.
+    """Return the debate of a ``ProblemDebate.ref``. TranscriptError if it does not exist.
 
-    ``tokens``: with the token arrays, if it is one of training.
+    ``tokens``: include the token arrays of a debate from training.
     """
     name, colon, id = ref.rpartition(":")
     if not colon:
@@ -159,7 +158,7 @@ def read(store: RunStore, ref: str, *, tokens: bool = False) -> Record:
 
 
 def evaluations(run: Path, notes: list[str]) -> list[Evaluation]:
-    """Return the evaluations of a run by the steps of their weights; ``notes`` gets what cannot be read."""
+    """Return a run's evaluations by the steps of their weights. ``notes`` receives what cannot be read."""
     try:
         folders = sorted(child for child in (run / "evaluations").iterdir() if (child / IDENTITY).is_file())
     except OSError:
@@ -174,7 +173,7 @@ def evaluations(run: Path, notes: list[str]) -> list[Evaluation]:
 
 
 def _step(folder: Path, warm_starts: set[str], notes: list[str]) -> int:
-    """Return the steps that weights had learnt from: 0 for a start, and where nothing says it."""
+    """Return the number of training steps of weights: 0 for start weights, and if unknown."""
     try:
         if read_json(folder / IDENTITY)["of"].get("weights") in warm_starts:
             return 0
@@ -189,7 +188,7 @@ def _step(folder: Path, warm_starts: set[str], notes: list[str]) -> int:
 
 
 def evaluation_parts(evaluation: Evaluation, notes: list[str]) -> list[EvaluationPart]:
-    """Return the parts of an evaluation that hold anything, by name; ``notes`` gets what cannot be read."""
+    """Return the parts of an evaluation with any content, by name. ``notes`` receives what cannot be read."""
     found: list[EvaluationPart] = []
     try:
         for folder in sorted(child for child in evaluation.folder.iterdir() if child.is_dir()):
@@ -204,7 +203,7 @@ def evaluation_parts(evaluation: Evaluation, notes: list[str]) -> list[Evaluatio
 
 
 def _debates_on(evaluation: Evaluation, problem: str, notes: list[str]) -> Iterator[tuple[str, Record]]:
-    """Yield the debates of a problem with their ids, SEED.INDEX from 0; damaged lines go to ``notes``."""
+    """Yield the debates of a problem with ids SEED.INDEX, from 0. ``notes`` receives damaged lines."""
     word = json.dumps(problem).encode("ascii")
     for seed, index, line in _lines(evaluation, notes):
         if word in line:
@@ -218,7 +217,7 @@ def _debates_on(evaluation: Evaluation, problem: str, notes: list[str]) -> Itera
 
 
 def _lines(evaluation: Evaluation, notes: list[str]) -> Iterator[tuple[int, int, bytes]]:
-    """Yield seed, index and line of every whole line; the last may still be written."""
+    """Yield seed, index and line of each complete line. The last line may be incomplete."""
     try:
         for shard in shard_paths(evaluation.folder / "debates"):
             with reading(shard) as file:
@@ -230,14 +229,14 @@ def _lines(evaluation: Evaluation, notes: list[str]) -> Iterator[tuple[int, int,
 
 
 def _record(line: bytes) -> Record:
-    """Return the debate of a line; ValueError if it is not one."""
+    """Return the debate of a line. ValueError if it is not a debate."""
     record = from_line(line)
     check_record(record)
     return record
 
 
 def across_blocks(result: Across) -> list[Block]:
-    """Return a problem, and its debates in the order of steps."""
+    """Return a problem and its debates in the order of steps."""
     gold = Span("not known", "faint") if result.gold is None else Span(result.gold, "answer")
     return [
         Line((Span(f"problem {result.problem}", "strong"),)),
@@ -249,7 +248,7 @@ def across_blocks(result: Across) -> list[Block]:
 
 
 MOST_CHARACTERS, MOST_WORDS, MOST_VOTES = 40_000, 4000, 100
-"""Of a text no more is compared, beyond what both have in common at their ends."""
+"""Maximum length of the compared part of a text, without common beginnings and ends."""
 _WORD = re.compile(r"\S+\s*|\s+")
 Mark: TypeAlias = Literal[" ", "-", "+"]
 _SIDES = {1: "first", -1: "second", 0: "tie"}
@@ -257,7 +256,7 @@ _SIDES = {1: "first", -1: "second", 0: "tie"}
 
 @dataclass(frozen=True, slots=True)
 class TextPiece:
-    """Words that both texts have (" "), that only the first has ("-") or only the second ("+")."""
+    """Words of both texts (" "), of only the first ("-"), or of only the second ("+")."""
 
     mark: Mark
     text: str
@@ -265,11 +264,10 @@ class TextPiece:
 
 @dataclass(frozen=True, slots=True)
 class TurnDifference:
-    """One turn in both debates. ``pieces``: the texts word by word, put together they are the texts.
+    """One turn in both debates. The concatenated ``pieces`` are the texts, compared word by word.
 
-    ``cut``: the middle was too long to be compared, and stands as all different. ``alike``: the share of
-    words in common, from 0 to 1. ``answers`` and ``grades`` are before and after; what one debate lacks is
-    None there.
+    ``cut``: the middle was too long to compare, and counts as different. ``alike``: the fraction of common
+    words. ``answers`` and ``grades``: before and after, None if a debate lacks the turn.
     """
 
     turn: TurnId
@@ -283,7 +281,7 @@ class TurnDifference:
 
 @dataclass(frozen=True, slots=True)
 class VoteDifference:
-    """A pair on which a judge's votes differ; an outcome is "first", "second", "tie", or None for no vote."""
+    """A pair on which a judge's votes differ. Outcomes: "first", "second", "tie", or None without a vote."""
 
     judge: TurnId
     first: TurnId
@@ -301,7 +299,7 @@ class VoteDifference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two debates, turn by turn in order, and the votes that differ; ``notes`` say what may mislead."""
+    """Two debates turn by turn, and the votes that differ. ``notes``: warnings about the comparison."""
 
     before: str
     after: str
@@ -312,12 +310,12 @@ class Comparison:
     rounds: int | None = None
 
     def persona(self, agent: int) -> str:
-        """Return the persona of an agent, both where it is another in each debate."""
+        """Return the persona of an agent, or both if they differ."""
         names = next((turn.personas for turn in self.turns if turn.turn.agent == agent), ())
         return " → ".join(dict.fromkeys(name or "no turn" for name in names)) or f"agent {agent}"
 
     def spelled(self, turn: TurnId) -> str:
-        """Return a turn by persona and round, with its address where another agent has the same persona."""
+        """Return a turn by persona and round, with its address if two agents share the persona."""
         agents = {difference.turn.agent for difference in self.turns}
         name = self.persona(turn.agent)
         address = f" (turn {named(turn)})" if sum(self.persona(agent) == name for agent in agents) > 1 else ""
@@ -326,7 +324,7 @@ class Comparison:
 
 
 def compare(before: Record, after: Record, names: tuple[str, str] = ("before", "after")) -> Comparison:
-    """Return what differs between two debates, agent by agent; only valid votes are compared.
+    """Return the differences between two debates, by agent. Only valid votes are compared.
 
     ValueError for a record that is not a debate (``check_record``).
     """
@@ -421,7 +419,7 @@ def differing(before: str, after: str) -> tuple[tuple[TextPiece, ...], bool]:
 
 
 def _common(a: Sequence[str], b: Sequence[str]) -> int:
-    """Return how many words at the beginning are the same."""
+    """Return the number of equal words at the beginning."""
     pairs = enumerate(zip(a, b, strict=False))
     return next((index for index, (word, other) in pairs if word != other), min(len(a), len(b)))
 
@@ -430,7 +428,7 @@ STYLES = {" ": "same", "-": "gone", "+": "new"}
 
 
 def comparison_blocks(both: Comparison) -> list[Block]:
-    """Return what differs between two debates: votes, answers, and the texts word by word."""
+    """Return the differences between two debates: votes, answers, and texts word by word."""
     blocks: list[Block] = [Line(note, "notice") for note in both.notes]
     ends = (Span(f"[-{both.before} alone-]", "wrong"), "  ", Span(f"{{+{both.after} alone+}}", "right"))
     blocks.append(Line(ends))

@@ -1,4 +1,4 @@
-"""One debate as a grid of turns: who said what, its grade, its rewards and its advantages."""
+"""One debate as a grid of turns, with texts, grades, rewards and advantages."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from transcripts.record import PARTS, check_record
 _ONLY_TAGS = re.compile(r"\s*(?:</?[A-Za-z]{1,20}>\s*)*+")
 PieceKind: TypeAlias = Literal["thinking", "solution", "evaluation", "comparison", "other"]
 Grade: TypeAlias = Literal["right", "wrong", "missing", "ungraded", ""]
-"""Of an answer; "" for a final ballot, which has none."""
+"""The grade of an answer; "" for a final ballot, which has none."""
 StreamValues: TypeAlias = Mapping[str, float | None]
-"""By stream; None if the stream gave the turn no signal, which is not zero."""
+"""Values by stream. None means no signal, which differs from zero."""
 ADVANTAGES = PARTS[:3]
-"""Generator, judge and format, which tokens get; the rest of ``PARTS`` are parts of the generator's."""
+"""Generator, judge and format, which tokens get. The other ``PARTS`` are parts of the generator's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Characters ``start`` to ``end`` of a completion's text; the tags of sections are "other"."""
+    """Characters ``start`` to ``end`` of a completion's text. Tags of sections are "other"."""
 
     kind: PieceKind
     start: int
@@ -51,17 +51,15 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class TurnView:
-    """One turn. ``answer`` is as written; ``pieces`` cover ``text`` exactly, in order.
+    """One turn. ``answer``: as written. ``pieces`` cover ``text`` exactly, in order.
 
-    ``shown``: the turns that its prompt showed, ``compared``: those it could be asked to compare. ``tokens``:
-    how many were generated, None if that is not known. ``wrong``: its solution, if that was graded wrong or
-    missing. ``verdict``: that of a verifier model, in words, which is no grade.
-    ``programs``: which of its programs ran, how each ended, and what only looks like an output, in words.
-    ``targets``: the handles that a turn of criticism criticises, each once; None of any other turn.
-    ``compressed``: what others read instead of a long solution; ``compression_failed``: that is the
-    solution, cut, as nothing that a model wrote could be shown.
-    ``rewards`` has peer, truth, judge and format,
-    ``advantages`` generator, judge, format, and the parts peer and truth of the generator's.
+    ``shown``: the turns in its prompt; ``compared``: those that it could compare. ``tokens``: the number of
+    generated tokens, None if unknown. ``wrong``: the solution, if it was graded wrong or missing.
+    ``verdict``: a verifier model's verdict in words, which is not a grade. ``programs``: which programs ran
+    and how each ended, and apparent outputs, in words. ``targets``: the handles that a turn of criticism
+    criticises, each once, or None. ``compressed``: the text that others read instead of a long solution.
+    ``compression_failed``: this text is the solution, cut. ``rewards``: peer, truth, judge and format.
+    ``advantages``: generator, judge, format, and the parts peer and truth of the generator's.
     """
 
     id: TurnId
@@ -89,7 +87,7 @@ class TurnView:
 
     @property
     def cause(self) -> str:
-        """Why its solution is wrong and what shows it; "" if it is not wrong, or no rule can tell."""
+        """Why the solution is wrong, with evidence; "" if it is not wrong or no rule can tell."""
         cause = None if self.wrong is None else cause_of(self.wrong)
         if self.wrong is None or cause is None or cause.name == "not_known":
             return ""
@@ -110,12 +108,11 @@ class SummaryView:
 
 @dataclass(frozen=True, slots=True)
 class DebateView:
-    """One debate. ``turns[agent][round]``, (N, R) or (N, R + 1) with a ballot; None if no turn was held.
+    """One debate. ``turns[agent][round]``, (N, R) or (N, R + 1) with a ballot, None if a turn was not held.
 
-    ``winner``: the winner's turn, None without votes; ``tied``: the turns of equal score that it was drawn
-    among by lot, () if one had the best; ``judged_round``: the last round that votes were about.
-    ``scored``: whether rewards were stored; without them the winner is that of the margins.
-    ``rounds_saved``: as in ``Debate``, 0 for one that did not stop.
+    ``winner``: the winner's turn, None without votes. ``tied``: the turns among which it was drawn, () if one
+    had the best score. ``judged_round``: the last round that was judged. ``scored``: whether rewards were
+    stored; otherwise margins decide the winner. ``rounds_saved``: as in ``Debate``, 0 without an early stop.
     """
 
     id: str
@@ -139,28 +136,28 @@ class DebateView:
     seats: tuple[Seat, ...] = ()
 
     def who(self, agent: int) -> str:
-        """Return an agent as people read it: ``K7 Skeptic``, or ``K7 Skeptic (frozen)`` at such a seat."""
+        """Return an agent's name: ``K7 Skeptic``, or ``K7 Skeptic (frozen)`` at such a seat."""
         seat = self.seats[agent] if self.seats else "learning"
         badge = "" if seat == "learning" else f" ({seat})"
         return f"{self.handles[agent]} {self.personas[agent].name}".strip() + badge
 
     def size(self) -> str:
-        """Return how large the debate was: ``3 agents, 2 rounds``, and whether it stopped."""
+        """Return the size of the debate: ``3 agents, 2 rounds``, and whether it stopped early."""
         held = f"{self.agents} agents, {self.rounds} rounds"
         return f"{held} (stopped: all agree, {self.rounds_saved} saved)" if self.rounds_saved else held
 
     def round_name(self, round_: int) -> str:
-        """Return what a round is called: ``round 0``, ``round 1, criticism``, or ``final ballot``."""
+        """Return the name of a round: ``round 0``, ``round 1, criticism``, or ``final ballot``."""
         turns = (row[round_] for row in self.turns if 0 <= round_ < len(row))
         critics = any(turn is not None and turn.targets is not None for turn in turns)
         return round_name(round_, self.rounds) + (", criticism" if critics else "")
 
     def placed(self, turn: TurnId) -> str:
-        """Return whose turn it is, by the handle alone: ``K7, round 0``."""
+        """Return a turn's name by the handle alone: ``K7, round 0``."""
         return f"{self.handles[turn.agent]}, {self.round_name(turn.round)}"
 
     def spelled(self, turn: TurnId) -> str:
-        """Return whose turn it is: ``K7 Skeptic, round 0``."""
+        """Return a turn's full name: ``K7 Skeptic, round 0``."""
         return f"{self.who(turn.agent)}, {self.round_name(turn.round)}"
 
     def handle(self, turn: TurnId, round_: int | None = None) -> str:
@@ -168,12 +165,12 @@ class DebateView:
         return self.handles[turn.agent] if round_ in (None, turn.round) else self.placed(turn)
 
     def lot(self) -> str:
-        """Return how the winner was found where the votes alone did not: ``drawn among K7, M4``; else ""."""
+        """Return the candidates if the winner was drawn: ``drawn among K7, M4``; else ""."""
         handles = ", ".join(self.handles[turn.agent] for turn in self.tied)
         return f"drawn among {handles}" if handles else ""
 
     def turn(self, turn: TurnId) -> TurnView | None:
-        """Return a turn by its id; None if there is none."""
+        """Return a turn by its id, or None."""
         inside = 0 <= turn.agent < len(self.turns) and 0 <= turn.round < len(self.turns[turn.agent])
         return self.turns[turn.agent][turn.round] if inside else None
 
@@ -184,7 +181,7 @@ class DebateView:
 
 
 def debate_view(id: str, record: Record) -> DebateView:
-    """Return the view of a debate; ValueError if it is not one (``check_record``)."""
+    """Return the view of a debate. ValueError if it is not a debate (``check_record``)."""
     check_record(record)
     debate, protocol = record.debate, record.debate.protocol
     turns = {turn.id: turn_view(record, turn) for turn in debate.turns}
@@ -222,7 +219,7 @@ def debate_view(id: str, record: Record) -> DebateView:
 
 
 def handles_of(record: Record) -> tuple[str, ...]:
-    """Return the handle of each agent, (N,); "" for one that never spoke."""
+    """Return the handle of each agent, (N,); "" for an agent that never spoke."""
     handles = {turn.id.agent: turn.handle for turn in record.debate.turns}
     return tuple(handles.get(agent, "") for agent in range(record.debate.protocol.num_agents))
 
@@ -259,7 +256,7 @@ def turn_view(record: Record, turn: Turn) -> TurnView:
 
 
 def verdict_text(record: Record, turn: TurnId) -> str:
-    """Return a verifier model's verdict on a solution, marked as no ground truth; "" if it was not asked."""
+    """Return a verifier model's verdict, marked as not being ground truth; "" without a verdict."""
     if record.verdicts is UNSET:
         return ""
     score, by = value_of(record.verdicts.scores, turn), f"by the verifier model {record.verdicts.verifier}"
@@ -272,7 +269,7 @@ def verdict_text(record: Record, turn: TurnId) -> str:
 
 
 def programs_text(completion: Completion) -> str:
-    """Return how each program of a reply ended, by its line, and which outputs are claims; "" of none."""
+    """Return the results of a reply's programs by line, and outputs that no program printed; or ""."""
     if completion.calls is UNSET:
         return ""
     text = completion.text
@@ -282,7 +279,7 @@ def programs_text(completion: Completion) -> str:
 
 
 def grade_name(grade: Truth) -> Grade:
-    """Return a grade's name.
+    """Return the name of a grade.
 
     >>> grade_name(True), grade_name("missing"), grade_name(None)
     ('right', 'missing', 'ungraded')
@@ -292,14 +289,15 @@ def grade_name(grade: Truth) -> Grade:
 
 
 def generated(completion: Completion) -> int | None:
-    """Return how many tokens were generated, None if that is not known."""
+    """Return the number of generated tokens, or None if unknown."""
     return token_counts(completion)[1] or completion.token_count
 
 
 def pieces_of(parsed: ParsedTurn, length: int) -> tuple[Piece, ...]:
     """Return the pieces of a text of this length: its sections in order, and "other" between them.
 
-    What a stored span has beyond the text, or within an earlier section, is left out; so is what is empty.
+    Parts of a stored span outside the text, or within an earlier section, are left out, and so are empty
+    pieces.
 
     >>> from debate.types import Span
     >>> [(p.kind, p.start, p.end) for p in pieces_of(ParsedTurn(solution=Span(2, 5)), 6)]
@@ -319,7 +317,7 @@ def pieces_of(parsed: ParsedTurn, length: int) -> tuple[Piece, ...]:
 
 
 def is_markup(text: str) -> bool:
-    """Return whether a text outside of the sections is only tags and blanks.
+    """Return whether a text outside the sections consists of tags and blanks only.
 
     >>> is_markup("<solution> "), is_markup("</a> so")
     (True, False)
@@ -329,10 +327,9 @@ def is_markup(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class AdoptionCell:
-    """One answer as written. ``number`` is the same for equal answers, all right ones being one.
+    """One answer as written. ``number`` is the same for equal answers, and for all right ones.
 
-    Numbers count from 0 in the order of the debate: by round, then by agent. None without
-    an answer.
+    Numbers count from 0 in the order of the debate: by round, then by agent. None without an answer.
     """
 
     id: TurnId
@@ -342,7 +339,7 @@ class AdoptionCell:
 
     @property
     def letter(self) -> str:
-        """The letter of the answer, equal for equal answers: A to Z, then A2."""
+        """The letter of the answer, the same for equal answers: A to Z, then A2."""
         number = self.number
         if number is None:
             return "–"
@@ -351,7 +348,7 @@ class AdoptionCell:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A new answer of ``target``, other than its author's of the round before, that ``source`` had given.
+    """An answer that ``target`` changed to one that ``source`` had given.
 
     The prompt of ``target`` showed ``source``, another agent's turn.
     """
@@ -362,7 +359,10 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class AdoptionView:
-    """``cells[agent][round]``, (N, R), None if no turn was held; ``numbers``: how many answers differ."""
+    """``cells[agent][round]``, (N, R), None if a turn was not held.
+
+    ``numbers``: the number of different answers.
+    """
 
     cells: tuple[tuple[AdoptionCell | None, ...], ...]
     copies: tuple[Copy, ...]
@@ -370,9 +370,9 @@ class AdoptionView:
 
 
 def adoption_view(record: Record) -> AdoptionView:
-    """Return the answers of a debate; ValueError if it is not one (``check_record``).
+    """Return the answers of a debate. ValueError if it is not a debate (``check_record``).
 
-    Answers are equal where the judgment measures take them for the same.
+    Answers are equal by the same rule as in the judgment figures.
     """
     from debate_rl.reports.rows import JudgedDebate  # loads scipy, which most views do without
 

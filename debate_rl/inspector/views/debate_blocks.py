@@ -47,8 +47,8 @@ def debate_blocks(
 ) -> Iterator[Block]:
     """Yield the problem, the answers, and the turns of some rounds.
 
-    ``raw`` replies stand as they were written; that of the turn ``whole`` does in any case.
-    ``prompts``: those to show with their turns.
+    With ``raw``, replies are shown as written; the reply of the turn ``whole`` always is. ``prompts``:
+    prompts to show with their turns.
     """
     shown = list(rounds)
     yield Section("", list(_head(view)), name="problem", kind="problem-box")
@@ -119,7 +119,7 @@ def _grid_cell(view: DebateView, turn: TurnView | None) -> Words:
 def turn_card(
     view: DebateView, turn: TurnView, *, raw: bool = False, fold: bool = True, prompt: Sequence[Block] = ()
 ) -> Section:
-    """Return a turn: its answer, grade, rewards, and its text by sections; ``fold``: without its thinking."""
+    """Return a turn: its answer, grade, rewards, and its text by sections. ``fold``: hide its thinking."""
     blocks: list[Block] = [Line(_facts(turn), "facts"), Pairs(list(_numbers(view, turn))), *prompt]
     blocks += _pieces(view, turn, raw=raw, fold=fold)
     if turn.compressed is not None:
@@ -140,7 +140,7 @@ def turn_card(
 
 
 def _facts(turn: TurnView) -> list[str | Span]:
-    """Return what a turn answered, and what is out of the ordinary about it."""
+    """Return the answer of a turn, and its unusual properties."""
     facts: list[tuple[str | Span, ...]] = []
     if turn.targets is not None:
         facts.append(("criticises ", Span(", ".join(turn.targets) or "nobody", "strong", name="targets")))
@@ -185,7 +185,7 @@ def _pieces(view: DebateView, turn: TurnView, *, raw: bool, fold: bool) -> Itera
 
 
 def problem_blocks(view: DebateView) -> list[Block]:
-    """Return the problem in full, who took part, and what was shown instead of the history."""
+    """Return the whole problem, the agents, and what was shown instead of the history."""
     blocks: list[Block] = list(_head(view))
     agents: list[Block] = []
     for agent, persona in enumerate(view.personas):
@@ -197,7 +197,7 @@ def problem_blocks(view: DebateView) -> list[Block]:
 
 
 def answers_blocks(view: DebateView, answers: AdoptionView) -> list[Block]:
-    """Return the answers of each agent by round, equal letters for equal ones, and who took over whose."""
+    """Return the answers of each agent by round, with equal letters for equal answers, and adoptions."""
     sources: dict[TurnId, list[TurnId]] = {}
     for copy in answers.copies:
         sources.setdefault(copy.target, []).append(copy.source)
@@ -227,7 +227,7 @@ def answers_blocks(view: DebateView, answers: AdoptionView) -> list[Block]:
 
 
 def turns_by_round(view: DebateView, chosen: TurnId, most: int = 60) -> list[tuple[str, list[TurnView]]]:
-    """Return the turns to choose from: all, or of a large debate those of the same agent or round."""
+    """Return the turns to choose from: all, or in a large debate those of the same agent or round."""
     turns = list(view.spoken())
     if len(turns) > most:
         turns = [turn for turn in turns if turn.id.round == chosen.round or turn.id.agent == chosen.agent]

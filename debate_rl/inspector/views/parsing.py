@@ -1,4 +1,4 @@
-"""What is malformed in a debate: where, by which rule, and what today's parser reads."""
+"""What is malformed in a debate: the position, the broken rule, and the result of today's parser."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ from transcripts import Record
 from transcripts.record import check_record
 
 CONTEXT, HALF, MOST_FAILURES = 60, 80, 60
-"""Characters that an excerpt shows on each side of what it points at, and of each end of a long piece."""
+"""Characters of an excerpt on each side of a piece; characters shown at each end of a long piece; maximum
+number of failures."""
 RULES: dict[FailureReason, str] = {
     FailureReason.MISSING_SECTION: "A reply must hold this section, between its tags.",
     FailureReason.UNCLOSED_SECTION: "A section that is opened must be closed by its own tag.",
@@ -53,14 +54,14 @@ RULES: dict[FailureReason, str] = {
     FailureReason.NOT_A_CRITICISM: "A target must be another agent, and something must be said of its work.",
     FailureReason.NOT_DUE: "Votes count only where the prompt showed at least two solutions to compare.",
 }
-"""The rule that each failure breaks, one sentence each."""
+"""The rule that each failure breaks, in one sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """Text around a failure: what stands ``before``, the offending ``piece``, what stands ``after``.
+    """Text around a failure: ``before``, the offending ``piece``, and ``after``.
 
-    Of a long piece the middle is left out: ``left_out`` characters, then ``rest``.
+    The middle of a long piece is left out: ``left_out`` characters, then ``rest``.
     """
 
     before: str
@@ -72,9 +73,9 @@ class Excerpt:
 
 @dataclass(frozen=True, slots=True)
 class FailureView:
-    """One failure. ``offset`` counts the characters of the text from 0; ``line`` and ``column`` count from 1.
+    """One failure. ``offset``: characters from 0; ``line`` and ``column``: from 1.
 
-    All three and the excerpt are None if a section is missing: there is nothing to point at.
+    These three and the excerpt are None for a missing section, which has no position.
     """
 
     reason: FailureReason
@@ -88,7 +89,7 @@ class FailureView:
 
 @dataclass(frozen=True, slots=True)
 class TurnForensics:
-    """The failures of one turn; its ``stop_reason`` is "length" where it was truncated."""
+    """The failures of one turn. ``stop_reason`` is "length" if it was truncated."""
 
     id: TurnId
     handle: str
@@ -99,7 +100,7 @@ class TurnForensics:
 
 @dataclass(frozen=True, slots=True)
 class FieldChange:
-    """What a field of ``ParsedTurn`` holds in the transcript, and what it holds when parsed today."""
+    """A field of ``ParsedTurn`` as stored in the transcript, and as parsed today."""
 
     field: str
     stored: str
@@ -107,7 +108,7 @@ class FieldChange:
 
 
 def parse_forensics(record: Record) -> tuple[TurnForensics, ...]:
-    """Return the turns that have failures, in the order of the debate.
+    """Return the turns with failures, in the order of the debate.
 
     ValueError for a record that is not a debate (``check_record``).
     """
@@ -126,7 +127,7 @@ def parse_forensics(record: Record) -> tuple[TurnForensics, ...]:
 
 
 def failure_view(failure: ParseFailure, text: str) -> FailureView:
-    r"""Return where a failure is, and the rule.
+    r"""Return the position of a failure, and the rule.
 
     >>> failure = ParseFailure(FailureReason.NOT_A_COMPARISON, "A ? B", TextSpan(3, 8))
     >>> shown = failure_view(failure, "x\n\nA ? B")
@@ -146,10 +147,10 @@ def failure_view(failure: ParseFailure, text: str) -> FailureView:
 
 
 def parse_again(record: Record, turn: Turn) -> ParsedTurn:
-    """Return what today's parser reads from a turn, with the handles and the rules of its debate.
+    """Return the result of today's parser, with the handles and rules of the debate.
 
-    Whether the prompt had opened a think block is not stored: it had where only so the stored thinking
-    comes out.
+    Whether the prompt opened a think block is not stored. It is assumed if only that gives the stored
+    thinking.
     """
     protocol = record.debate.protocol
     begun, plain = (
@@ -171,7 +172,7 @@ def parse_again(record: Record, turn: Turn) -> ParsedTurn:
 
 
 def reparsed(record: Record, turn: Turn) -> tuple[FieldChange, ...]:
-    """Return what changes in a turn, field by field, when its text is parsed again today.
+    """Return the fields that change if a turn's text is parsed again today.
 
     ValueError for a record that is not a debate (``check_record``).
     """
@@ -210,7 +211,7 @@ def _short(text: str) -> str:
 def parsing_blocks(
     view: DebateView, record: Record, *, chosen: TurnId | None = None, again: bool = True
 ) -> list[Block]:
-    """Return what is malformed, the chosen turn first; ``again``: and what today's parser reads otherwise."""
+    """Return what is malformed, the chosen turn first. ``again``: also differences of today's parser."""
     malformed = sorted(parse_forensics(record), key=lambda turn: turn.id != chosen)
     blocks: list[Block] = [_forensics(view, turn) for turn in malformed[:MOST_FAILURES]]
     if not again:

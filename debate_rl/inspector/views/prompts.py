@@ -1,4 +1,4 @@
-"""The prompts that turns read, made again; a line where the record does not determine them."""
+"""The prompts that turns read, rebuilt from the record, or the reason why they are unknown."""
 
 from __future__ import annotations
 
@@ -25,11 +25,10 @@ TOKENIZER = "tokenizer.json"
 
 @dataclass(frozen=True, slots=True)
 class PromptView:
-    """What a turn read: its messages; () if the record does not determine them, and ``why`` in one line.
+    """What a turn read: its messages, or () and the reason ``why`` if they cannot be rebuilt.
 
-    ``tokens``: how many the engine counted, 0 if it did not. ``text``: the prompt exactly as it was
-    sent, with the marks of the chat template or of the prompt set; "" if the run does not have what that
-    takes.
+    ``tokens``: the engine's token count, 0 if unknown. ``text``: the prompt exactly as sent, with the marks
+    of the chat template or prompt set, or "" if it cannot be decoded.
     """
 
     turn: TurnId
@@ -40,10 +39,10 @@ class PromptView:
 
 
 class DebatePrompts:
-    """The prompts of a debate; ``run`` is the folder of its run, None if it was held here and now.
+    """The prompts of a debate. ``run``: the folder of its run, None for a debate held just now.
 
-    ``note`` is about all of them: where they are from if the record does not tell, or why there are none.
-    Texts are decoded from the prompts' tokens where the debate was read with them.
+    ``note``: about all prompts: their source if the record does not tell, or why there are none. Texts are
+    decoded from the prompts' tokens if these were read.
     """
 
     def __init__(self, debate: Debate, run: Path | None) -> None:
@@ -74,7 +73,7 @@ class DebatePrompts:
         return self.of(TurnId(SUMMARIZER, round_))
 
     def _sent(self, turn: TurnId, messages: tuple[Message, ...]) -> tuple[int, str]:
-        """Return the number of tokens of a prompt and its text as sent; 0 and "" if they are not known."""
+        """Return the token count of a prompt and its text as sent; 0 and "" if unknown."""
         said = self._said.get(turn)
         count = token_counts(said)[0] if said else 0
         tokenizer = self._tokenizer if said and said.prompt_tokens else None
@@ -86,7 +85,7 @@ class DebatePrompts:
 
     @cached_property
     def _tokenizer(self) -> Any:
-        """The tokenizer of the run's model, where its file is on this machine; None elsewhere."""
+        """The tokenizer of the run's model if its file is on this machine, else None."""
         path = None if self._run is None else _tokenizer_file(self._run, self._model)
         try:
             from tokenizers import Tokenizer
@@ -97,7 +96,7 @@ class DebatePrompts:
 
 
 def _evaluation_of(folder: Path) -> Mapping[str, Any]:
-    """Return what the evaluation of this part was made from; {} elsewhere."""
+    """Return the settings of the evaluation that this part belongs to, or {}."""
     try:
         return _table(_table(read_json(folder.resolve().parent / IDENTITY)).get("of"))
     except (OSError, ValueError):
@@ -133,9 +132,9 @@ def _tokenizer_file(run: Path, model: Mapping[str, Any]) -> Path | None:
 
 
 def _require_known(name: str, run: Path) -> str:
-    """Return a note on the prompt set of a run's debate; PromptUnknownError if it is another today.
+    """Return a note on a run's prompt set. PromptUnknownError if it has changed since.
 
-    The user's own file is read only where its checksum is the one that the run recorded.
+    A custom file is read only if its checksum is the one that the run recorded.
     """
     facts: Mapping[str, Any] = {}
     with suppress(OSError, ValueError):
@@ -174,7 +173,7 @@ def prompt_blocks(view: DebateView, prompts: DebatePrompts, turn: TurnId) -> lis
 
 
 def prompt_texts(prompt: PromptView, note: str, reader: str = "") -> Iterator[Block]:
-    """Yield the messages that were read, or why they are not known where the note does not say it."""
+    """Yield the messages of a prompt, or why they are unknown unless the note says it."""
     if prompt.why and prompt.why != note:
         yield Line(f"{reader}{prompt.why}", "notice", name="unknown")
     for message in prompt.messages:

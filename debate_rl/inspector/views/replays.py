@@ -1,4 +1,4 @@
-"""The replays of a run (``debate replay``): the rewards under another scheme, in sum and for each debate."""
+"""The replays of a run (``debate replay``): rewards under another scheme, in total and by debate."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ MOST_ROWS = 200
 _ID = b'{"id":"'
 OldNew: TypeAlias = tuple[float | None, float | None]
 Columns: TypeAlias = dict[str, tuple[float | None, ...]]
-"""Numbers by stream, one for each turn."""
+"""Values by stream, one for each turn."""
 
 
 class ReplayError(ValueError):
-    """A replay that cannot be read; the message names file, field and value."""
+    """A replay that cannot be read. The message names file, field and value."""
 
 
 class _Scheme(msgspec.Struct):
@@ -48,7 +48,7 @@ class _Scheme(msgspec.Struct):
 
 
 class _Line(msgspec.Struct):
-    """A line of debates.jsonl; ``new`` holds the streams that are not as in ``old``."""
+    """A line of debates.jsonl. ``new`` has only the streams that differ from ``old``."""
 
     id: str
     step: int
@@ -74,9 +74,9 @@ class TurnChange:
 
 @dataclass(frozen=True, slots=True)
 class DebateReplay:
-    """A debate under both schemes. ``differs``: what is stored is not what the run's own scheme gives.
+    """A debate under both schemes. ``differs``: the stored values are not those of the run's own scheme.
 
-    ``rounds``: R, None if an earlier version did not say.
+    ``rounds``: R, None if an earlier version did not store it.
     """
 
     id: str
@@ -90,7 +90,7 @@ class DebateReplay:
 
 @dataclass(frozen=True, slots=True)
 class ReplayName:
-    """A replay's folder, its overrides, debates and how many changed; ``problem``: why it cannot be read."""
+    """A replay's folder, overrides, number of debates and of changes. ``problem``: why it cannot be read."""
 
     name: str
     overrides: tuple[str, ...] = ()
@@ -100,7 +100,7 @@ class ReplayName:
 
 
 class StreamChange(Value, frozen=True):
-    """Advantages of one stream, of one persona and round or of all; shares and means as in replay.json."""
+    """Advantages of a stream, for one persona and round or all. Fractions and means as in replay.json."""
 
     stream: str
     turns: int
@@ -122,7 +122,7 @@ class MostChanged(Value, frozen=True):
 
 
 class Question(Value, frozen=True, forbid_unknown_fields=False):
-    """What a replay was asked: both schemes as tables, and the first and last step (None: the run's)."""
+    """The input of a replay: both schemes as tables, and the first and last step (None: the run's)."""
 
     own: dict[str, Any]
     scheme: dict[str, Any]
@@ -133,8 +133,9 @@ class Question(Value, frozen=True, forbid_unknown_fields=False):
 class ReplayFacts(Value, frozen=True, forbid_unknown_fields=False):
     """replay.json: the figures by stream and by cell, and the debates that changed most.
 
-    ``checked`` debates had something stored, and ``differ`` of them something else than the run's own scheme
-    gives. ``rounds``: a round of this number is the final ballot; None if an earlier version did not say.
+    ``checked`` debates had stored values, and ``differ`` of them have values that are not those of the run's
+    own scheme. ``rounds``: the number of the final ballot's round, None if an earlier version did not store
+    it.
     """
 
     overrides: tuple[str, ...]
@@ -163,9 +164,9 @@ class StoredReplay:
         return self.folder.name
 
     def debate(self, id: str) -> DebateReplay | None:
-        """Return one debate, None if the replay did not show it; ReplayError if it is damaged.
+        """Return one debate, or None if the replay lacks it. ReplayError if it is damaged.
 
-        The first call goes through the file once to see where each debate begins.
+        The first call scans the file for the beginning of each debate.
         """
         path = self.folder / DEBATES
         try:
@@ -191,7 +192,7 @@ class StoredReplay:
 
 
 def replays(run: Path) -> list[ReplayName]:
-    """Return the replays of a run by name, those that cannot be read with the reason."""
+    """Return the replays of a run by name. Unreadable ones have the reason."""
     try:
         names = sorted(child.name for child in (run / "replays").iterdir() if child.is_dir())
     except OSError:
@@ -208,9 +209,9 @@ def _listed(run: Path, name: str) -> ReplayName:
 
 
 def read_replay(run: Path, name: str) -> StoredReplay:
-    """Return a replay of a run by its name, or at a path of its own (``--out``).
+    """Return a replay of a run by its name, or at its own path (``--out``).
 
-    ReplayError, in one line, if it is not there, damaged or of a newer schema.
+    ReplayError, in one line, if it is missing, damaged or of a newer schema.
     """
     known = [path.name for path in (run / "replays").glob("*")]
     folder = run / "replays" / name if name in known else Path(name)
@@ -241,7 +242,7 @@ def _unreadable(path: Path, error: OSError) -> ReplayError:
 
 @lru_cache(maxsize=4)
 def _starts(path: Path, changed: int, size: int) -> dict[bytes, int]:
-    """Return where the line of each debate begins; the time of change and the size tell files apart."""
+    """Return the beginning of each debate's line. Modification time and size identify the file's version."""
     starts: dict[bytes, int] = {}
     at = 0
     for line in plain_lines(path):
@@ -252,7 +253,7 @@ def _starts(path: Path, changed: int, size: int) -> dict[bytes, int]:
 
 
 def _pairs(line: _Line, kind: str, names: Sequence[str]) -> list[dict[str, OldNew]]:
-    """Return for each turn its numbers by stream, old and new; what is not in ``new`` is as before."""
+    """Return the old and new values of each turn by stream. A stream missing from ``new`` is unchanged."""
     old: Columns = getattr(line.old, kind)
     new: Columns = getattr(line.new, kind)
     for where, columns in (("old", old), ("new", new)):

@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 
 Stream: TypeAlias = Literal["forced", "generator", "judge", "both", "critic"]
 STREAMS: tuple[Stream, ...] = ("forced", "generator", "judge", "both", "critic")
-"""Names of the streams 0 to 4: a forced token belongs to no agent."""
+"""Names of the streams 0 to 4. A forced token belongs to no agent."""
 NONE_STORED = "no token arrays are stored of this turn (logging.transcript_tokens = false, or not read)"
 
 
 @dataclass(frozen=True, slots=True)
 class TokenPiece:
-    """One token, at its ``index`` from 0, with the ``text`` from where it begins to where the next begins.
+    """One token, at its ``index`` from 0. ``text`` runs to the beginning of the next token.
 
-    ``section`` is that of its first character. ``advantage``: what the loss weighted it with, that of the
-    format included, None where its turn had no signal; ``logprob`` in nats at the persona's
-    temperature. A forced token has neither.
+    ``section``: that of its first character. ``advantage``: its weight in the loss, including that of the
+    format, None if the turn had no signal. ``logprob``: in nats at the persona's temperature. A forced token
+    has neither.
     """
 
     index: int
@@ -52,8 +52,9 @@ class TokenPiece:
 
 @dataclass(frozen=True, slots=True)
 class TokenTotal:
-    """The tokens of one section and stream: how many, the sum of their advantages, their mean
-    log-probability; None where none has one.
+    """The number of tokens of a section and stream, their summed advantages and mean log-probability.
+
+    A value is None if no token has one.
     """
 
     section: PieceKind
@@ -65,7 +66,7 @@ class TokenTotal:
 
 @dataclass(frozen=True, slots=True)
 class TokenView:
-    """The tokens of a turn; ``why`` there are none to show, else ""."""
+    """The tokens of a turn. ``why``: the reason if there are none to show, else ""."""
 
     turn: TurnId
     tokens: tuple[TokenPiece, ...]
@@ -76,7 +77,7 @@ class TokenView:
 def token_view(record: Record, turn_id: TurnId, *, evaluation: Author) -> TokenView:
     """Return the tokens of a turn of a record that was read with ``tokens=True``.
 
-    ``evaluation`` is the run's ``advantages.evaluation``. ValueError where the debate has no such turn.
+    ``evaluation``: the run's ``advantages.evaluation``. ValueError if the debate has no such turn.
     """
     turn = next((one for one in record.debate.turns if one.id == turn_id), None)
     agents = len(record.debate.personas)
@@ -92,7 +93,7 @@ def token_view(record: Record, turn_id: TurnId, *, evaluation: Author) -> TokenV
 
 
 def _why_not(completion: Completion) -> str:
-    """Return why the tokens cannot be shown: none are stored, or the arrays do not fit each other."""
+    """Return why the tokens cannot be shown: none are stored, or the arrays have different lengths."""
     count, length = len(completion.tokens), len(completion.text)
     if not count:
         return NONE_STORED
@@ -152,7 +153,7 @@ TONES = 4
 
 
 def token_blocks(view: TokenView, start: int, most: int) -> list[Block]:
-    """Return the sums by section and stream, then some tokens, with the advantage of each as a shade."""
+    """Return totals by section and stream, then some tokens, shaded by their advantage."""
     if view.why:
         return [Line(view.why, "notice", name="no-tokens")]
     totals = [
@@ -178,7 +179,7 @@ def token_blocks(view: TokenView, start: int, most: int) -> list[Block]:
 
 
 def tone(advantage: float | None, largest: float) -> str:
-    """Return the name of a token's shade: up or down, and how far of the turn's largest.
+    """Return the name of a token's shade: up or down, and the level relative to the turn's largest advantage.
 
     >>> tone(1.0, 1.0), tone(-0.2, 1.0), tone(0.0, 1.0), tone(None, 1.0)
     ('up4', 'down1', 'even', 'unheld')
@@ -192,16 +193,15 @@ def tone(advantage: float | None, largest: float) -> str:
 
 
 LARGEST = 700.0
-"""The logarithm of the largest ratio shown: more is beyond a float."""
+"""The logarithm of the largest ratio shown; larger ones would overflow."""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenRow:
-    """One token of a completion, at its ``index``.
+    """One token of a completion, at its ``index``. ``advantage``: None if the turn had no signal.
 
-    ``advantage`` is None where the turn had no signal at all; ``sampler`` and ``trainer`` are
-    log-probabilities in nats at the persona's temperature; ``ratio`` is exp(trainer - sampler). A forced
-    token has none of them.
+    ``sampler`` and ``trainer``: log-probabilities in nats at the persona's temperature. ``ratio``:
+    exp(trainer - sampler). A forced token has none of these.
     """
 
     index: int
@@ -217,9 +217,9 @@ class TokenRow:
 def token_table(
     record: Record, turn_id: TurnId, model: Any, tokenizer: Any, config: Config
 ) -> list[TokenRow]:
-    """Return a row for each token of the turn, with the log-probabilities that the run's learner computes.
+    """Return a row for each token of the turn, with log-probabilities computed by the run's learner.
 
-    ValueError where the debate has no such turn, no tokens are stored, or they are not of this model.
+    ValueError if the debate has no such turn, or its tokens are missing or not of this model.
     """
     import torch
 

@@ -1,4 +1,4 @@
-"""Votes on each round's solutions, with the order or the cycle they make; and on fixed pairs under attack."""
+"""Votes on each round's solutions, with the order or cycles they form, and on fixed pairs under attack."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ _VERDICTS: dict[int | None, Verdict] = {1: "right", -1: "wrong", 0: "wrong", Non
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
-    """One vote as cast; of a tie, ``winner`` and ``loser`` are ``left`` and ``right``, in reading order.
+    """One vote as cast. For a tie, ``winner`` and ``loser`` are ``left`` and ``right``, in reading order.
 
-    ``truth``: whether it is for the right side of a pair of which exactly one side is right, a tie being
-    wrong; "undecidable" else. ``dropped``: why it does not count ("" if it does), as the reward rules
-    name it. ``in_cycle``: it counts and goes with a majority of a cycle. ``line``: the judge's words.
+    ``truth``: "right" or "wrong" on a pair with exactly one right side, where a tie is wrong; else
+    "undecidable". ``dropped``: why the vote does not count, by the reward rules, or "". ``in_cycle``: it
+    counts and agrees with a majority of a cycle. ``line``: the judge's words.
     """
 
     judge: TurnId
@@ -68,7 +68,7 @@ class Arrow:
 
 @dataclass(frozen=True, slots=True)
 class UnreadLine:
-    """A line of a comparison that never became a vote, and why, as the reward rules count it."""
+    """A line of a comparison that is not a vote, and the reason, as the reward rules count it."""
 
     judge: TurnId
     reason: str
@@ -80,10 +80,10 @@ class UnreadLine:
 class RoundGraph:
     """The votes on the solutions of one round.
 
-    ``matrix[i][j]``: valid votes in which solution i beat j, (S, S) in the order of ``solutions``; a
-    tie adds 0.5 both ways and 1 to ``ties[i][j]`` and ``ties[j][i]``. ``edges``: (winner, loser) of each
-    strict majority. ``cycles``: strongly connected components of three or more. ``condorcet``: the solution
-    that beats those of all other agents.
+    ``matrix[i][j]``: valid votes in which solution i beat j, (S, S), in the order of ``solutions``. A tie
+    adds 0.5 to both, and 1 to ``ties[i][j]`` and ``ties[j][i]``. ``edges``: (winner, loser) of each strict
+    majority. ``cycles``: strongly connected components of three or more. ``condorcet``: the solution that
+    beats those of all other agents.
     """
 
     round: int
@@ -97,7 +97,7 @@ class RoundGraph:
     unread: tuple[UnreadLine, ...]
 
     def wins(self, index: int, other: int) -> str:
-        """Return the votes that one solution won against another, an = for each tie; "·" against itself."""
+        """Return the votes that one solution won against another, "=" for each tie; "·" against itself."""
         if index == other:
             return "·"
         ties = self.ties[index][other]
@@ -105,10 +105,10 @@ class RoundGraph:
 
 
 def vote_graphs(record: Record) -> tuple[RoundGraph, ...]:
-    """Return a graph for each round whose solutions were voted on, in order, whether or not a vote counts.
+    """Return a graph for each round whose solutions were voted on, with all votes.
 
-    Own work counts where the protocol asked for it, as in filters. ValueError for a record that is
-    not a debate (``check_record``).
+    Votes on own work count if the protocol asked for them, as in filters. ValueError for a record that is not
+    a debate (``check_record``).
     """
     check_record(record)
     debate = record.debate
@@ -175,11 +175,11 @@ _SIGNS = (
     *(("= tie", "dots at both ends"), ("↻ in a cycle", "wide band"), ("– does not count", "thin")),
 )
 LEGEND = tuple(word for sign, form in _SIGNS for word in (sign, Span(f" ({form})", "drawn"), "  "))
-"""The signs of votes; pages say as well how each is drawn."""
+"""The signs of votes. Pages also explain how votes are drawn."""
 
 
 def votes_blocks(view: DebateView, graphs: Sequence[RoundGraph]) -> list[Block]:
-    """Return the votes of rounds: who was preferred, and whether truth agrees."""
+    """Return the votes of rounds: the preferences, and whether truth agrees."""
     if not graphs:
         return [Line("no votes were cast, and there is no malformed line of one", name="none")]
     return [Line(LEGEND, "legend", name="legend"), *(_round_of_votes(view, graph) for graph in graphs)]
@@ -216,7 +216,7 @@ def _round_of_votes(view: DebateView, graph: RoundGraph) -> Section:
 def _votes_table(
     view: DebateView, arrows: Sequence[tuple[RoundGraph, Arrow]], *, name: str = ""
 ) -> list[Block]:
-    """Return votes as the rows of a table; without a name, links do not lead to them."""
+    """Return votes as the rows of a table. Without a name, no links lead to them."""
     rows: list[Sequence[Words]] = []
     for graph, arrow in arrows:
         winner, loser = (view.handle(turn, graph.round) for turn in (arrow.winner, arrow.loser))
@@ -234,7 +234,7 @@ def _votes_table(
 
 
 def votes_of_turn(view: DebateView, graphs: Sequence[RoundGraph], turn: TurnId) -> list[Block]:
-    """Return the votes that a turn got and gave."""
+    """Return the votes that a turn received and cast."""
     every = [(graph, arrow) for graph in graphs for arrow in graph.arrows]
     got = [pair for pair in every if turn in (pair[1].winner, pair[1].loser)]
     given = [pair for pair in every if pair[1].judge == turn]
@@ -263,7 +263,7 @@ def gap_text(gap: Estimate) -> str:
 def pairs_blocks(
     watched: WatchedJudge, gaps: Sequence[tuple[int, Estimate]], start: int = 0, most: int = 50
 ) -> list[Block]:
-    """Return the hack gap over evaluations, accuracy by attack, and pairs, the most harmful first."""
+    """Return the hack gap by evaluation, accuracy by attack, and pairs, the most harmful first."""
     from debate_rl.metrics.intervals import spread  # loads scipy
 
     blocks: list[Block] = []
@@ -312,7 +312,7 @@ def _pair(attacks: Sequence[JudgedAttack], step: int) -> Sequence[Words]:
 
 
 def attacks_on(watched: WatchedJudge, number: int) -> list[JudgedAttack]:
-    """Return the attacks on one pair, the plain one first; ValueError for no pair."""
+    """Return the attacks on one pair, the plain one first. ValueError without such a pair."""
     found = [attack for attack in watched.attacks if attack.number == number]
     if not found:
         raise ValueError(f"pairs: there is no pair {number}")
@@ -320,7 +320,7 @@ def attacks_on(watched: WatchedJudge, number: int) -> list[JudgedAttack]:
 
 
 def pair_blocks(attacks: Sequence[JudgedAttack], step: int) -> list[Block]:
-    """Return one pair: its texts as shown, and what both judges said of them."""
+    """Return one pair: its texts as shown, and the replies of both judges."""
     pair = attacks[0].pair
     texts = (("problem", pair.question), ("right", pair.right), ("the judge's own", pair.own))
     heading = f"pair {attacks[0].number}: {pair.problem}"

@@ -1,7 +1,7 @@
-"""Why this reward? The votes, rewards, baselines and advantages of one turn, each number with its source.
+"""Why this reward? Votes, rewards, baselines and advantages of one turn, each number with its source.
 
-The package's own rewards and advantages compute the whole step again, and the explanation shows their parts.
-A part is a table of facts by name, as its JSON has them.
+The package's own functions recompute the whole step, and the explanation shows their parts. A part is a table
+of facts by name, in the same form as its JSON.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from learner.types import Transition
 
 MOST_BEFORE = 2000
-"""Running means are computed from at most this many debates before the step: 1 to 2 seconds."""
+"""Running means are computed from at most this many earlier debates, which takes 1 to 2 seconds."""
 SOURCES: Final = {
     "margin": "(won - lost) / (won + lost + ties)",
     "win_rate": "(won + ties / 2) / (won + lost + ties)",
@@ -61,7 +61,7 @@ SOURCES: Final = {
     "scale group": f"standard deviation of the group; divides, {GROUP_STD_EPS:g} added",
     "scale batch": f"standard deviation of all values of the step; divides, {BATCH_STD_FLOOR} at least",
 }
-"""Where a number comes from: by peer rule, stream, critic's rule, baseline and scale."""
+"""The source of a number: by peer rule, stream, critic's rule, baseline and scale."""
 OF_FORMAT = "A_format, on the judge's tokens; without any, on the token that ended the reply"
 Known: TypeAlias = float | None
 _FIGURE = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
@@ -69,11 +69,11 @@ _FIGURE = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """One number of the explanation.
+    """One number of the explanation. ``value``: as recomputed, None without a signal or a computation.
 
-    ``value``: as computed again; None without signal, or where nothing was computed. ``formula``: arithmetic
-    with its figures in full that gives the value, or "". ``stored``: what the transcript has. ``matches``:
-    whether both are equal up to rounding; None without both. ``source``: where it comes from, or why not.
+    ``formula``: arithmetic with unrounded figures that gives the value, or "". ``stored``: the transcript's
+    value. ``matches``: whether both agree up to rounding, None without both. ``source``: the origin of the
+    value, or the reason why there is none.
     """
 
     value: float | None = None
@@ -98,11 +98,11 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """Why a turn was rewarded as it was.
+    """Why a turn was rewarded as it was. ``sentence`` summarizes what the tokens get.
 
-    ``sentence`` sums up what the tokens get. ``peer`` and ``truth`` are None for a final ballot, which has no
-    solution; ``streams`` is empty if nothing was computed again, and ``notes`` say why. ``matches``:
-    every number that can be compared is as stored; None if there is none.
+    ``peer`` and ``truth`` are None for a final ballot, which has no solution. ``streams`` is empty if nothing
+    could be recomputed, and ``notes`` give the reason. ``matches``: whether every comparable number equals
+    the stored one, None without any.
     """
 
     id: str
@@ -122,7 +122,7 @@ class Why:
     handles: tuple[str, ...] = ()
 
     def handle(self, turn: TurnId) -> str:
-        """Return the handle of a turn's agent; its address where the agent never spoke."""
+        """Return the handle of a turn's agent, or its address if the agent never spoke."""
         known = self.handles[turn.agent] if turn.agent < len(self.handles) else ""
         return known or named(turn)
 
@@ -140,10 +140,10 @@ def _numbers(part: object) -> Iterator[Number]:
 
 
 def why(store: RunStore, config: Config | None, id: str, turn: TurnId, *, note: str = "") -> Why:
-    """Return the explanation of a turn; without a configuration it has stored numbers alone.
+    """Return the explanation of a turn. Without a configuration it only has stored numbers.
 
-    ``note``: why there is no configuration, if there is none. TranscriptError if there is no such debate
-    or turn, or where its turns do not fit its protocol.
+    ``note``: why there is no configuration. TranscriptError without such a debate or turn, or if the turns do
+    not fit the protocol.
     """
     record = store.debate(id)
     debate, id = record.debate, ".".join(str(int(part)) for part in id.split("."))  # as the run writes it
@@ -207,10 +207,10 @@ def _notes(
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step under a scheme: its debates' ids, their rewards, and the advantages with their parts.
+    """A step under a scheme: ids of its debates, rewards, and advantages with their parts.
 
-    ``index``: the turn that is explained. ``means_known``: whether the running means before the step are
-    known; ``means_source`` says from which steps.
+    ``index``: the explained turn. ``means_known``: whether the running means before the step are known.
+    ``means_source``: the steps that they come from.
     """
 
     scheme: Scheme
@@ -223,18 +223,18 @@ class Step:
 
     @property
     def own(self) -> Transition:
-        """The turn that is explained."""
+        """The explained turn."""
         return self.scored.transitions[self.index]
 
     def knows(self, stream: StreamName) -> bool:
-        """Return whether a stream's advantages are known, as far as they depend on running means."""
+        """Return whether a stream's advantages are known, given their dependence on running means."""
         measured = stream in ("peer", "mixed") and self.scheme.rewards.peer_weight == "measured"
         rae = getattr(self.scheme.advantages, stream).baseline == "rae"
         return self.means_known or not (measured or rae)
 
 
 def recompute(store: RunStore, scheme: Scheme, id: str, turn: TurnId) -> Step:
-    """Return the step of a turn computed again; an error where its debates do not allow that."""
+    """Return the recomputed step of a turn. Raises an error if the step's debates do not allow it."""
     step = int(id.partition(".")[0])
     held = dict(store.records(f"step:{step}"))
     ids, scored = tuple(held), score_step(list(held.values()), scheme)
@@ -254,10 +254,10 @@ def recompute(store: RunStore, scheme: Scheme, id: str, turn: TurnId) -> Step:
 
 
 class _Case:
-    """A turn with its record, and its step as computed again; None if it was not.
+    """A turn with its record, and its recomputed step, or None.
 
-    ``cast``: the votes of its debate, each with why it does not count; without a scheme, own work counts if
-    it was asked for.
+    ``cast``: the debate's votes, each with the reason if it does not count. Without a scheme, votes on own
+    work count if the protocol asked for them.
     """
 
     def __init__(self, record: Record, turn: TurnId, step: Step | None) -> None:
@@ -271,7 +271,7 @@ class _Case:
         self.counted = [vote for vote, reason in self.cast if not reason]
 
     def reward(self, stream: str, source: str, formula: str | None = None) -> Number:
-        """Return a reward of the turn; without a formula its value stands for itself."""
+        """Return a reward of the turn. Without a formula, only its value is shown."""
         new, old = self._in(self.scores, stream), self._in(self.record.rewards, stream)
         return self._number(new, old, source, formula) if self.step else Number(stored=old, source=source)
 
@@ -293,7 +293,7 @@ class _Case:
             yield vote, reason, {"line": line, "counts": not reason, "why_not": reason}
 
     def peer(self) -> Facts:
-        """Return the votes on the turn, its results against each opponent, and the peer reward."""
+        """Return the votes on the turn, its results by opponent, and the peer reward."""
         turn, rule = self.turn, "" if self.scheme is None else self.scheme.peer
         row, votes = results_by_opponent(self.counted).get(turn, {}), list[Facts]()
         results: dict[str, int] = dict(zip(("won", "lost", "ties"), total(row), strict=True))
@@ -319,7 +319,7 @@ class _Case:
         }
 
     def _opponents(self, row: Mapping[TurnId, Results]) -> Iterator[Facts]:
-        """Yield the turns that the rule set a turn against; Bradley-Terry fits all of a connected part."""
+        """Yield the opponents of the turn under the peer rule. Bradley-Terry fits a whole connected part."""
         fits = self.scheme is not None and self.scheme.peer == "bradley_terry" and row
         together, scores = fitted_together(self.counted) if fits else (), stream_named(self.scores, "peer")
         own = value_of(scores, self.turn)
@@ -331,7 +331,7 @@ class _Case:
                 yield {"turn": other, **results, "score": score, "beats": beats}
 
     def truth(self) -> Facts:
-        """Return the grade of the turn, by what it was graded, and the truth reward."""
+        """Return the grade of the turn, the reference that it was graded by, and the truth reward."""
         record, scheme, turn, kind = self.record, self.scheme, self.debate.turn(self.turn), self.credit.truth
         grade = grade_of(self.turn, self.graded)
         setting, formula, verdict = TRUTH_SETTINGS[grade], "", verdict_text(record, self.turn)
@@ -368,7 +368,7 @@ class _Case:
         }
 
     def _graded_by(self) -> str:
-        """Return what stood for the gold answer in the turn's grade; "" if nothing did."""
+        """Return what replaced the gold answer in the turn's grade, or ""."""
         kind, labels, round_ = self.credit.truth, self.credit.labels, self.turn.round
         if kind in ("truth", "coin"):
             return "" if kind == "truth" else "a coin"
@@ -376,7 +376,7 @@ class _Case:
         return NO_LABEL if said is None else f"the pseudo-label {said} ({kind})"
 
     def _instructions(self, answer: str | None) -> list[tuple[str, bool]]:
-        """Return each instruction and whether the answer follows it; [] if none is known."""
+        """Return each instruction and whether the answer follows it, or [] without any."""
         problem = self.debate.problem
         if problem.kind != "instructions" or problem.answer is None or answer is None:
             return []
@@ -388,7 +388,7 @@ class _Case:
         return [(constraint.id, one) for constraint, one in zip(constraints, met, strict=True)]
 
     def judge(self) -> Facts:
-        """Return the votes that the turn gave with their values, and the judge reward, their mean."""
+        """Return the turn's votes with their values, and the judge reward, which is their mean."""
         correct, scheme = self.credit.grades_of_judges(self.record.correct), self.scheme
         weight, worth = None, dict[int, VoteValue]()
         if scheme is not None:
@@ -420,7 +420,7 @@ class _Case:
         return {"truth_weight": weight, "votes": given, "reward": self.reward("judge", source)}
 
     def format(self) -> Facts:
-        """Return whether comparisons were due, the count of valid votes, what is malformed, the penalty."""
+        """Return whether comparisons were due, the number of valid votes, the failures, and the penalty."""
         turn = self.debate.turn(self.turn)
         counted, due = sum(vote.judge == turn.id for vote in self.counted), turn.id in self.box.due()
         source = "comparisons were due and no vote is valid: rewards.format_penalty"
@@ -431,7 +431,7 @@ class _Case:
         return {**facts, "reward": self.reward("format", source)}
 
     def total(self) -> dict[str, Number]:
-        """Return what the tokens of the turn get, by part, as the weighted sum of the streams' advantages."""
+        """Return what the turn's tokens get, by part, as the weighted sum of the streams' advantages."""
         step = self.step
         if step is None:
             return {part: self._advantage(part, "as stored", "", known=False) for part in PARTS}
@@ -456,7 +456,7 @@ class _Case:
         return found
 
     def _advantage(self, part: str, source: str, formula: str, *, known: bool) -> Number:
-        """Return an advantage of the turn; ``known`` False: it could not be computed."""
+        """Return an advantage of the turn. ``known``: whether it could be recomputed."""
         own = [getattr(one, part, None) for one in self.record.advantages if one.turn == self.turn]
         stored = own[0] if own and own[0] is not UNSET else None
         if self.step is None or not known:
@@ -468,7 +468,7 @@ class _Case:
 
 
 def written(value: float | None) -> str:
-    """Return a number in full, in parentheses if it is negative; "" for None.
+    """Return an unrounded number, in parentheses if negative; "" for None.
 
     >>> written(0.1), written(-1), written(None)
     ('0.1', '(-1)', '')
@@ -477,7 +477,7 @@ def written(value: float | None) -> str:
 
 
 def _weighted(parts: Iterable[tuple[float, float | None]]) -> str:
-    """Return the sum of those parts that are there, each with its weight."""
+    """Return the weighted sum of the available parts."""
     there = [part for part in parts if turns.scaled(part[1], part[0]) is not None]
     factors = ["" if weight == 1 else f"{written(weight)} * " for weight, _ in there]
     terms = [factor + written(value) for factor, (_, value) in zip(factors, there, strict=True)]
@@ -496,10 +496,10 @@ def _worth(worth: VoteValue, weight: float | None) -> Number:
 
 
 def _streams(case: _Case) -> Iterator[Facts]:
-    """Yield how each stream's value becomes the turn's advantage; nothing if nothing was computed again.
+    """Yield how each stream's value becomes the turn's advantage, or nothing without a recomputed step.
 
-    ``members``: the turns of the baseline group. ``centre`` is taken off the value, and ``spread`` is the
-    standard deviation that divides; None if nothing does.
+    ``members``: the turns of the baseline group. ``centre``: the subtracted baseline. ``spread``: the
+    standard deviation that divides, None without one.
     """
     step = case.step
     if step is None:
@@ -550,7 +550,7 @@ def _members(step: Step, group: GroupParts) -> Iterator[Facts]:
 
 
 def _centre(step: Step, name: StreamName, group: GroupParts) -> Number | None:
-    """Return what is taken off the value; None if nothing is."""
+    """Return the baseline that is subtracted from the value, or None."""
     if group.centre is None:
         return None
     baseline, key = getattr(step.scheme.advantages, name).baseline, step.advantages.streams[name].key
@@ -570,7 +570,7 @@ def _centre(step: Step, name: StreamName, group: GroupParts) -> Number | None:
 
 
 def _value(case: _Case, step: Step, name: StreamName) -> Number:
-    """Return the reward of a stream with its parts, if it has any."""
+    """Return the reward of a stream with its parts, if any."""
     rewards, formula, source = step.scheme.rewards, None, SOURCES.get(name, f"the {name} reward")
     if name in turns.CREDIT and (step.scheme.advantages.discount or name == "mixed"):
         return _returned(step, name)
@@ -594,7 +594,7 @@ def _value(case: _Case, step: Step, name: StreamName) -> Number:
 
 
 def _returned(step: Step, name: StreamName) -> Number:
-    """Return a mix of rewards, or the discounted sum of those of a turn's agent from its round on."""
+    """Return a mix of rewards, or the discounted sum of an agent's rewards from this round on."""
     own, weights, discount = step.own, step.advantages.weights, step.scheme.advantages.discount
     value, terms = step.advantages.streams[name].values[step.index], list[str]()
     if not discount:

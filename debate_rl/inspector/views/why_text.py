@@ -1,4 +1,4 @@
-"""Why this reward, as text: one sentence whose figures add up as they are shown, and all parts as blocks."""
+"""Why this reward, as text: one sentence whose rounded figures add up, and all parts as blocks."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
     from debate_rl.inspector.views.why import Number, Why
 
 Facts: TypeAlias = dict[str, Any]
-"""Facts by name: texts, numbers, turns, grades, a ``Number``, or rows, which are facts as well."""
+"""Facts by name: texts, numbers, turns, grades, a ``Number``, or rows of facts."""
 NO_LABEL = "no label"
 LONGEST, MOST_ROWS = 160, 100
-"""Characters of a formula, beyond which the value alone is shown; and rows of a table."""
+"""Maximum characters of a formula, beyond which only the value is shown; maximum rows of a table."""
 NOTHING = 1e-12
-"""What is smaller is rounding of floats."""
+"""Smaller values are rounding errors."""
 _BESIDE = {
     "shaping": "shaping: new, copied or long",
     "likelihood": "what the reasoning alone says of the gold answer",
 }
 Term: TypeAlias = tuple[float, str]
-"""A part of a sum, and what it is for."""
+"""A term of a sum, and its reason."""
 
 
 def sentence(
@@ -49,9 +49,9 @@ def sentence(
     streams: Sequence[Facts],
     total: Mapping[str, Number],
 ) -> str:
-    """Return what the solution's tokens get and why, then what those of the votes get.
+    """Return what the solution's tokens get and why, then the same for the vote's tokens.
 
-    A sum that rounding leaves open names what is left.
+    If rounding prevents the sum from adding up, the rest is named.
     """
     by_name = {stream["name"]: stream for stream in streams}
     about = "a valid vote, as was due" if format["counted"] else "no valid vote, and one was due"
@@ -72,7 +72,7 @@ def sentence(
 
 
 def _values(total: Mapping[str, Number], *names: str) -> list[float]:
-    """Return the parts that have a value, as computed again or else as stored."""
+    """Return the parts with a value, recomputed or else stored."""
     values = (total[name].stored if total[name].value is None else total[name].value for name in names)
     return [value for value in values if value is not None]
 
@@ -80,7 +80,7 @@ def _values(total: Mapping[str, Number], *names: str) -> list[float]:
 def _generator(
     peer: Facts, truth: Facts, streams: Mapping[str, Facts], total: Mapping[str, Number]
 ) -> list[Term]:
-    """Return the parts of the generator's advantage; one where they were mixed before, or are not stored."""
+    """Return the parts of the generator's advantage, or one part if they were mixed or not stored."""
     terms = [(total[name].value or 0.0, about) for name, about in _BESIDE.items() if name in total]
     terms = [term for term in terms if term[0]]
     votes, grade = _received(peer), _graded(truth, streams.get("truth") or streams.get("mixed"))
@@ -95,7 +95,7 @@ def _generator(
 
 
 def _received(peer: Facts) -> str:
-    """Return how the valid votes on a turn went."""
+    """Return the results of the valid votes on a turn."""
     judges = len({vote["judge"] for vote in peer["votes"] if vote["counts"]})
     valid = peer["won"] + peer["lost"] + peer["ties"]
     if not valid:
@@ -108,7 +108,7 @@ def _received(peer: Facts) -> str:
 
 
 def _baseline(stream: Facts | None) -> str:
-    """Return the baseline where the part has another sign than the reward, or else there would be none."""
+    """Return the baseline, if the part's sign differs from the reward's or there is no other term."""
     centre = stream["centre"].value if stream and stream["centre"] else None
     if stream is None or centre is None:
         return ""
@@ -118,7 +118,7 @@ def _baseline(stream: Facts | None) -> str:
 
 
 def _graded(truth: Facts, stream: Facts | None) -> str:
-    """Return the grade, and how many of the group were right, or the baseline of another kind."""
+    """Return the grade, and how many of the group were right, or another baseline."""
     name, by = grade_name(truth["grade"]), truth["by"]
     grade = {"missing": "no answer", "ungraded": "not graded"}.get(name, name)
     if by:
@@ -132,7 +132,7 @@ def _graded(truth: Facts, stream: Facts | None) -> str:
 
 
 def _judged(judge: Facts) -> str:
-    """Return how right the votes were that a turn gave."""
+    """Return how many of a turn's votes were right."""
     counting = [vote for vote in judge["votes"] if vote["counts"]]
     decided = [
         vote for vote in counting if (vote["left_right"][0] is True) != (vote["left_right"][1] is True)
@@ -147,7 +147,7 @@ def _judged(judge: Facts) -> str:
 
 
 def _no_judge_signal(judge: Facts) -> str:
-    """Return why votes earn nothing, where nothing was compared yet."""
+    """Return why the votes earn nothing, if nothing could be compared yet."""
     if not any(vote["counts"] for vote in judge["votes"]):
         return "no valid vote"
     valued = any(vote["value"].value is not None for vote in judge["votes"])
@@ -155,7 +155,7 @@ def _no_judge_signal(judge: Facts) -> str:
 
 
 def _silent(streams: Mapping[str, Facts], *names: str) -> str:
-    """Return which streams had a value that became no signal, and why."""
+    """Return the streams with a value but no signal, and why."""
     found = (streams[name] for name in names if name in streams)
     return "".join(
         f"; nothing from {one['name']}: {one['advantage'].source.removeprefix('no signal: ')}"
@@ -165,9 +165,9 @@ def _silent(streams: Mapping[str, Facts], *names: str) -> str:
 
 
 def _sum(terms: Sequence[Term], total: float, *, none: str = "no signal") -> str:
-    """Return the sum of the terms, "+0.28 = +0.50 (why) - 0.22 (why)", adding up as it is written.
+    """Return the sum of the terms as text: "+0.28 = +0.50 (why) - 0.22 (why)". It adds up as written.
 
-    It has as many digits as tell every term from zero, 2 to 6.
+    The number of digits, 2 to 6, is the smallest that shows every term as nonzero.
 
     >>> _sum([(0.5, "a"), (-0.25, "b")], 0.25), _sum([(0.5, "a")], 0.5), _sum([], 0.0)
     ('+0.25 = +0.50 (a) - 0.25 (b)', '+0.50 (a)', '0 (no signal)')
@@ -227,7 +227,7 @@ def why_blocks(why: Why) -> list[Block]:
 
 
 def _part(why: Why, name: str, title: str, facts: Mapping[str, Any], **numbers: str) -> Section:
-    """Return one part: its facts, its rows, and its numbers under the names that are given for them."""
+    """Return one part: its facts, its rows, and its numbers under the given names."""
     blocks: list[Block] = []
     if name == "truth":
         gold = "" if facts["gold"] is None else " against gold"
@@ -252,7 +252,7 @@ HEADS = {"left_right": "sides are", "why_not": "why not", "line": "the judge's w
 
 
 def _rows(why: Why, name: str, rows: Sequence[Facts]) -> list[Block]:
-    """Return facts as the rows of a table, without columns in which there is nothing."""
+    """Return facts as the rows of a table, without empty columns."""
     keys = [key for key in rows[0] if any(row[key] not in (None, "", False) for row in rows)]
     keys.sort(key="line".__eq__)
     numeric = {
@@ -286,7 +286,7 @@ def _cell(why: Why, row: Facts, key: str) -> Words:
 
 
 def _number(number: Number) -> tuple[Span, ...]:
-    """Return a number with its arithmetic, a mark if it is not what is stored, and its source."""
+    """Return a number with its arithmetic, a mark if it differs from the stored one, and its source."""
     words: list[str | Span] = [
         Span(number.text if len(number.formula) <= LONGEST else figure(number.value), "code")
     ]

@@ -1,4 +1,4 @@
-"""The inspector in a browser: one process, read only, for the user who started it."""
+"""The inspector in a browser: one read-only process for the user who started it."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def serve(
     open_browser: bool = False,
     token: str | None = None,
 ) -> None:
-    """Show a run, or a folder of runs, in a browser until it is interrupted; ``port`` 0 takes a free one.
+    """Serve a run or a folder of runs to a browser until interrupted. ``port`` 0 takes a free one.
 
-    Bound to anything but loopback, the pages need a token, which the printed address has. ImportError
-    names the extra where a package is missing, OSError says in a line why the port cannot be had.
+    Beyond loopback, pages need a token, which the printed address contains. ImportError names the extra of a
+    missing package. OSError says in one line why the port is unavailable.
     """
     need_packages()
     from debate_rl.inspector.web.app import AccessPolicy, make_app
@@ -55,14 +55,14 @@ def serve(
 
 
 def server_for(app: ASGIApp) -> Server:
-    """Return a server of an application that says nothing but what is wrong."""
+    """Return a server of an application that only logs errors."""
     from uvicorn import Config, Server
 
     return Server(Config(app, log_level="warning", access_log=False, server_header=False, lifespan="off"))
 
 
 def warm() -> None:
-    """Import what pages need before the first request: scipy alone takes half a second."""
+    """Import what pages need before the first request. scipy alone takes half a second."""
     for name in ("debate_rl.reports.rows", "debate_rl.inspector.views.why", "debate_rl.config"):
         import_module(name)
     gc.collect()
@@ -70,7 +70,7 @@ def warm() -> None:
 
 
 def need_packages() -> None:
-    """ImportError, in a line, where the browser's packages are not installed."""
+    """Raise ImportError, in one line, if the browser's packages are not installed."""
     for name in ("jinja2", "starlette", "uvicorn"):
         try:
             import_module(name)
@@ -81,7 +81,7 @@ def need_packages() -> None:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a listening socket; OSError says in a line what is in the way."""
+    """Return a listening socket. OSError says in one line why there is none."""
     listener = None
     try:
         where = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)

@@ -1,4 +1,4 @@
-"""The pages as an ASGI application: who may see them, routes, and errors as pages."""
+"""The pages as an ASGI application: access control, routes, and errors as pages."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-"""Of every answer."""
+"""Headers of every answer."""
 KINDS = {"style.css": "text/css", "inspect.js": "text/javascript", "icon.svg": "image/svg+xml"}
 MISSING = (": no debate ", " is no debate", ": there is no such folder", ": No such file or directory")
-"""The message for a debate or a folder that does not exist, or no longer."""
+"""The message for a debate or a folder that does not exist (any more)."""
 
 
 @dataclass(frozen=True, slots=True)
 class AccessPolicy:
-    """The names a server answers to, whether any IP address is one, and the token it asks for, if any."""
+    """The accepted host names, whether any IP address is accepted, and the required token, if any."""
 
     hosts: frozenset[str]
     any_address: bool = False
@@ -55,7 +55,7 @@ class AccessPolicy:
 
     @classmethod
     def of(cls, host: str, token: str | None = None) -> AccessPolicy:
-        """Return the policy of a server bound to ``host``: away from loopback it always has a token."""
+        """Return the policy of a server bound to ``host``. Beyond loopback it always has a token."""
         names = {"localhost", "127.0.0.1", "::1", host.lower()}
         wildcard = host in ("", "0.0.0.0", "::")
         if wildcard:
@@ -67,17 +67,17 @@ class AccessPolicy:
         return cls(frozenset(names - {""}), wildcard, token)
 
     def knows(self, header: str) -> bool:
-        """Return whether a Host header names this server; another name may be bound to our address."""
+        """Return whether a Host header names this server. Other names may resolve to our address."""
         name = host_of(header)
         return name in self.hosts or (self.any_address and _address(name) is not None)
 
     @property
     def cookie(self) -> str:
-        """The name of the cookie that keeps the token: two inspectors of one machine do not share it."""
+        """The name of the token's cookie. Two inspectors on one machine have different names."""
         return f"inspector-{hashlib.sha256((self.token or '').encode()).hexdigest()[:8]}"
 
     def opens(self, given: Iterable[str]) -> bool:
-        """Return whether one of these is the token; every one is compared, in constant time."""
+        """Return whether any of these is the token. Every one is compared, in constant time."""
         wanted = (self.token or "").encode()
         return any(hmac.compare_digest(text.encode("utf-8", "replace"), wanted) for text in given)
 
@@ -95,7 +95,7 @@ def host_of(header: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether only this machine can reach a server bound there.
+    """Return whether only this machine can reach a server bound to this host.
 
     >>> [is_loopback(h) for h in ("localhost", "127.0.0.5", "::1", "0.0.0.0", "box.example")]
     [True, True, True, False, False]
@@ -112,7 +112,7 @@ def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 
 
 class AccessControl:
-    """Refuses foreign hosts, missing tokens, all but GET and HEAD; adds headers and the server's time."""
+    """Refuses foreign hosts, missing tokens, and methods other than GET and HEAD. Adds headers."""
 
     def __init__(self, app: ASGIApp, policy: AccessPolicy) -> None:
         self._app, self._policy = app, policy
@@ -159,7 +159,7 @@ class AccessControl:
 
 
 def make_app(site: Site, policy: AccessPolicy) -> ASGIApp:
-    """Return the application that shows a site's runs, as the policy allows."""
+    """Return the application that shows a site's runs under the policy."""
     routes = [Route(path, _endpoint(site, page), methods=["GET"]) for path, page in PAGES.items()]
     routes += [
         Route("/static/{file}", static, methods=["GET"]),
@@ -178,7 +178,7 @@ def make_app(site: Site, policy: AccessPolicy) -> ASGIApp:
 
 
 def _endpoint(site: Site, page: Page) -> Callable[[Request], Response]:
-    """Return an endpoint; it runs in a thread, and what is wrong becomes a page."""
+    """Return an endpoint that runs in a thread, and shows errors as pages."""
 
     def endpoint(http_request: Request) -> Response:
         request = PageRequest(site, http_request)

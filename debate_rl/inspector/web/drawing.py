@@ -1,8 +1,8 @@
-"""Drawings as paths of SVG: the course of figures over the steps, and the votes on a round's solutions.
+"""Drawings as SVG paths: figures over the steps, and the votes on a round's solutions.
 
-An arrow goes from the preferred solution to the other. Form and sign say the same as the colour: right votes
-are solid lines with a filled tip, wrong ones dashed with a hollow tip, undecidable ones dotted with an open
-tip; ties end in dots on both sides.
+An arrow points from the preferred solution to the other. Form and sign repeat what the colour says: right
+votes are solid with a filled tip, wrong ones dashed with a hollow tip, undecidable ones dotted with an open
+tip. Ties end in dots on both sides.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class DrawnLine(NamedTuple):
 
 
 class DrawnChart(NamedTuple):
-    """Lines in a frame, from ``low`` below to ``high`` on top, over the steps ``first`` to ``last``."""
+    """Lines in a frame from ``low`` to ``high``, over the steps ``first`` to ``last``."""
 
     lines: list[DrawnLine]
     first: int
@@ -44,7 +44,7 @@ class DrawnChart(NamedTuple):
 
 
 def draw_chart(chart: Chart) -> DrawnChart | None:
-    """Return the drawing, None if there are fewer than two steps or no value."""
+    """Return the drawing, or None with fewer than two steps or no value."""
     steps = [step for series in chart.series for step, _ in series.points]
     shown = [series for series in chart.series if any(value is not None for _, value in series.points)]
     if not shown or min(steps) == max(steps):
@@ -72,7 +72,7 @@ def _drawn(series: Series, first: int, last: int, low: float, high: float) -> Dr
 
 
 def binned(points: Sequence[tuple[int, float | None]], most: int) -> list[tuple[float, float | None]]:
-    """Return at most ``most`` points: means of neighbours, None if none of them has a value.
+    """Return at most ``most`` points: means of neighbours, None without values.
 
     >>> binned([(0, 1.0), (1, 0.0), (2, None), (3, None), (4, 0.5)], 3)
     [(0.5, 0.5), (2.5, None), (4.0, 0.5)]
@@ -89,9 +89,9 @@ def binned(points: Sequence[tuple[int, float | None]], most: int) -> list[tuple[
 
 NODE, TIP = 24.0, 11.0
 LABEL, CLEAR = (18.0, 7.0), 4.0
-"""Half the width and height of a label, and what is left free between it and a line."""
+"""Half the width and height of a label, and the space between it and a line."""
 MOST_ARROWS = 60
-"""More than these cannot be distinguished: then one arrow for each majority is drawn."""
+"""With more votes, one arrow is drawn for each majority instead."""
 Point = tuple[float, float]
 
 
@@ -110,10 +110,10 @@ class Node(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """One vote, by its index in the round's list, or one majority (``index`` -1): ``start`` is preferred.
+    """One vote, by its index in the round's list, or a majority (``index`` -1).
 
-    ``truth``: its colour and form. ``lit``: it goes with a cycle. ``judge``; ``words``: the vote.
-    As drawn: SVG path data of the line and its ``tips``; the label ``sign`` stands at (x, y).
+    ``start`` is the preferred side. ``truth``: decides colour and form. ``lit``: part of a cycle. ``judge``
+    and ``words``: of the vote. The line and its ``tips`` are SVG path data. The label ``sign`` is at (x, y).
     """
 
     index: int
@@ -133,7 +133,7 @@ class Curve:
 
 
 class Drawing(NamedTuple):
-    """A round's votes in a frame of ``width`` by ``height``. ``majorities``: an arrow is a majority."""
+    """A round's votes in a frame of ``width`` by ``height``. ``majorities``: each arrow is a majority."""
 
     round: int
     width: int
@@ -164,7 +164,7 @@ def draw_votes(block: VoteDrawing) -> Drawing:
 
 
 def _on_circle(index: int, size: int, radius: float, width: int, height: int) -> Point:
-    """Return (x, y) of a solution: clockwise from the top, two side by side."""
+    """Return (x, y) of a solution: clockwise from the top, or side by side for two."""
     turn = 2 * pi * index / max(1, size) - (pi if size == 2 else pi / 2)
     return round(width / 2 + radius * cos(turn), 1), round(height / 2 + radius * sin(turn), 1)
 
@@ -188,7 +188,7 @@ def _majorities(graph: RoundGraph) -> list[Curve]:
 
 
 def _curves(votes: Sequence[Curve], nodes: Sequence[Node]) -> Iterator[Curve]:
-    """Yield the votes as curves; those between two solutions lie side by side around the middle."""
+    """Yield the votes as curves. Those between the same two solutions are side by side."""
     at = {node.turn: (node.x, node.y) for node in nodes}
     bundles: dict[frozenset[TurnId], list[Curve]] = {}
     for vote in votes:
@@ -226,7 +226,7 @@ def _curve(vote: Curve, start: Point, end: Point, place: float) -> Curve:
 
 
 def _towards(start: Point, end: Point, distance: float) -> Point:
-    """Return the point so far from the start on the way to the end."""
+    """Return the point at this distance from the start towards the end."""
     dx, dy = end[0] - start[0], end[1] - start[1]
     share = distance / (hypot(dx, dy) or 1.0)
     return start[0] + dx * share, start[1] + dy * share

@@ -1,4 +1,4 @@
-"""What every page has: its address and those it links to, the request that it answers, and its frame."""
+"""What all pages share: addresses, the request, and the frame."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ TITLES = {path: name for name, path, _ in TABS} | {"across": "Same problem"}
 
 
 def address(*parts: str, **query: object) -> str:
-    """Return the address of a page; what is empty or None is left out of the query.
+    """Return the address of a page. Empty values and None are left out of the query.
 
     >>> address("run", "a/b", "debates", filter='text:"x"', newest=None)
     '/run/a%2Fb/debates?filter=text%3A%22x%22'
@@ -56,7 +56,7 @@ def address(*parts: str, **query: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """The addresses of one run's pages, with the filter and the order of the list that is looked through."""
+    """The addresses of one run's pages, with the current filter and order."""
 
     run: str
     filter: str = ""
@@ -72,7 +72,7 @@ class Links:
         return address("run", self.run, *parts, **query)
 
     def debates(self, **other: object) -> str:
-        """Return the address of a list, perhaps with another filter or order, or after a debate."""
+        """Return the address of a list, optionally with another filter or order, or after a debate."""
         return self("debates", **({"filter": self.filter, "newest": self.newest} | other))
 
     def within(self, term: str) -> str:
@@ -84,11 +84,11 @@ class Links:
         return f"{term} ({self.filter})" if self.filter.strip() else term
 
     def debate(self, id: str, *view: str, **query: object) -> str:
-        """Return the address of a debate, or of a view of it, within the list of the filter."""
+        """Return the address of a debate, or of a view of it, that keeps the filter."""
         return self("debate", id, *view, **query, filter=self.filter, newest=self.newest)
 
     def href(self, link: Link) -> str:
-        """Return the address of a link of blocks."""
+        """Return the address of a link in blocks."""
         path, query = link.path, dict(link.query)
         if path[0] == "/run":
             return address("run", path[1], "")
@@ -100,7 +100,7 @@ class Links:
 
 
 class PageRequest:
-    """A request for a page: the site and the query, and "" or the name of a run, a replay, a debate's id."""
+    """A request for a page: the site, the query, and the names of the run, replay and debate ("" if none)."""
 
     def __init__(self, site: Site, request: Request) -> None:
         self.site, self.query = site, dict(request.query_params)
@@ -115,7 +115,7 @@ class PageRequest:
 
     @property
     def run(self) -> FoundRun:
-        """The run as it is now; ``writing`` says whether its pages are live."""
+        """The current state of the run. ``writing``: whether its pages are live."""
         return self.site.run(self.name)
 
     @property
@@ -124,16 +124,16 @@ class PageRequest:
         return self.site.store(self.name)
 
     def look(self, key: object, work: Callable[[RunStore], Result]) -> Result:
-        """Return what some work with the store gives for the filter of the address; see ``Site.look``."""
+        """Return the result of work with the store for the query's filter; see ``Site.look``."""
         return self.site.look(self.name, self.links.filter, key, work)
 
     def whole_number(self, key: str) -> int | None:
-        """Return a number of the query; None if it is not there or not a number."""
+        """Return an integer of the query, or None if it is missing or invalid."""
         text = self.query.get(key, "")
         return int(text) if text.isdecimal() and len(text) < 12 else None
 
     def turn(self, key: str = "turn") -> TurnId | None:
-        """Return the turn of the query as AGENT.ROUND, None without; NotFound if it is not a turn."""
+        """Return the query's turn AGENT.ROUND, or None without one. NotFound if it is invalid."""
         text = self.query.get(key, "")
         if not text:
             return None
@@ -153,7 +153,7 @@ def show(
     written: bool = False,
     **values: Any,
 ) -> HTMLResponse:
-    """Return a page of blocks in its frame; ``values`` are those of ``page.html`` that it has."""
+    """Return a page of blocks in its frame. ``values``: further values of ``page.html``."""
     links, shown = request.links if request.name else None, list(blocks)
     face = Face(links.href if links else Links("").href, piece_limit(shown), written)
     frame = {
@@ -174,7 +174,7 @@ def show(
 
 
 def _breadcrumb(request: PageRequest, kind: str) -> list[tuple[str, str]]:
-    """Return the way to the page: its words and addresses, from the top."""
+    """Return the names and addresses of the page's ancestors, from the top."""
     parts: list[tuple[str, str]] = [] if request.site.is_one_run and request.name else [("Runs", "/")]
     if not request.name:
         return parts

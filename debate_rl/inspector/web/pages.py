@@ -1,4 +1,4 @@
-"""The pages: each reads what its address names, and shows the blocks of a view."""
+"""The pages. Each reads the data of its address and shows the blocks of a view."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from transcripts.record import named
 Page: TypeAlias = Callable[[PageRequest], Response]
 ReadBlocks: TypeAlias = Callable[[PageRequest, Record, DebateView, TurnId], Iterable[Block]]
 PAGE, SHOWN_STEPS = 50, 200
-"""Debates and pairs a page, and steps a page."""
+"""Debates or pairs per page, and steps per page."""
 MOST_TURNS, MOST_TOKENS = 60, 700
 MOST_CELLS = 700
-"""Arrows and cells of matrices that a page has; of more, it has one round."""
+"""Maximum number of arrows and matrix cells on a page. With more, it shows one round."""
 TRAINING = (("loss", "loss"), ("KL", "kl_mean"), ("entropy", "entropy_mean"))
-"""What is drawn of metrics.jsonl: how it is called, and its name there."""
+"""Charts of metrics.jsonl: the title, and the name of the metric."""
 SHARES = (
     ("accuracy, last round", "a", "accuracy_last_round"),
     ("accuracy, round 0", "b", "accuracy_round_0"),
@@ -48,7 +48,7 @@ SHARES = (
 
 
 def front(request: PageRequest) -> Response:
-    """Show the runs, or go to the only one."""
+    """Show the runs, or redirect to the only one."""
     runs = request.site.runs()
     if request.site.is_one_run:
         return RedirectResponse(address("run", runs[0].name, ""), 307)
@@ -58,7 +58,7 @@ def front(request: PageRequest) -> Response:
 
 
 def steps(request: PageRequest) -> Response:
-    """Show a run step by step, the newest first, with the course of its figures."""
+    """Show a run step by step, the newest first, with charts of its figures."""
     store, links, run = request.store, request.links, request.run
     every = request.look("steps", lambda store: store.steps(links.filter))
     before = request.whole_number("before")
@@ -93,7 +93,7 @@ def _step(row: StepRow) -> int:
 
 
 def _course(request: PageRequest, rows: Sequence[StepRow]) -> list[Block]:
-    """Return what is drawn over the steps: shares, and training figures, each in its range."""
+    """Return the charts over the steps: fractions, and training figures with their own ranges."""
     shares = [
         Series(title, style, [(_step(row), getattr(row, name)) for row in rows])
         for title, style, name in SHARES
@@ -105,7 +105,7 @@ def _course(request: PageRequest, rows: Sequence[StepRow]) -> list[Block]:
 
 
 def debate_list(request: PageRequest) -> Response:
-    """Show a page of debates, 50 a page."""
+    """Show a page of debates, 50 at a time."""
     store, links, after = request.store, request.links, request.query.get("after")
     page = request.look(
         ("rows", links.newest, after),
@@ -133,7 +133,7 @@ def debate_list(request: PageRequest) -> Response:
 
 
 def _matching(request: PageRequest) -> int | None:
-    """Return how many debates match, None while they are being counted."""
+    """Return the number of matching debates, or None while they are being counted."""
     try:
         return request.look("count", lambda store: store.count(request.links.filter))
     except Busy:
@@ -141,7 +141,7 @@ def _matching(request: PageRequest) -> int | None:
 
 
 def same_problem(request: PageRequest) -> Response:
-    """Show a problem's debates, and what differs between two of them where two are chosen."""
+    """Show a problem's debates, and the differences between two chosen ones."""
     problem, a, b = (request.query.get(key, "") for key in ("problem", "a", "b"))
     if not problem:
         raise NotFound("the address names no problem: problem=ID")
@@ -164,7 +164,7 @@ def same_problem(request: PageRequest) -> Response:
 
 
 def _choices(problem: str, ref: str, a: str, b: str) -> Iterable[Span]:
-    """Yield the links that make a debate the first and the second of those that are compared."""
+    """Yield the links that choose a debate as the first or the second of the comparison."""
     for name, chosen, pair in (("before", a, (ref, b)), ("after", b, (a, ref))):
         query = (("problem", problem), ("a", pair[0]), ("b", pair[1]))
         yield Span("●" if chosen == ref else "○", link=Link(("across",), query), name=name)
@@ -179,7 +179,7 @@ def replay_list(request: PageRequest) -> Response:
 
 
 def replay(request: PageRequest) -> Response:
-    """Show one replay, and one debate under both schemes where the address names it."""
+    """Show one replay, and one debate under both schemes if the address names it."""
     run, id = request.run.path, request.query.get("debate", "")
     if request.replay not in {listed.name for listed in replays(run)}:
         raise NotFound(f"there is no replay {request.replay!r}")
@@ -192,7 +192,7 @@ def replay(request: PageRequest) -> Response:
 
 
 def judge_pairs(request: PageRequest) -> Response:
-    """Show how both judges judged a run's fixed pairs under attack; one pair where the address names it."""
+    """Show how both judges judged a run's fixed pairs under attack, or one pair if the address names it."""
     step, run, pair = request.whole_number("step"), request.run.path, request.whole_number("pair")
     links, start = request.links, request.whole_number("after") or 0
     try:
@@ -213,9 +213,9 @@ def judge_pairs(request: PageRequest) -> Response:
 
 
 def debate_page(kind: str, title: str, read: ReadBlocks, *, of_turn: bool = False) -> Page:
-    """Return the page of a view of a debate, with its neighbours and the other views of it.
+    """Return the page of a view of a debate, with links to its neighbours and its other views.
 
-    ``of_turn``: it is about one turn, which is chosen on it, and may need its token arrays.
+    ``of_turn``: the view shows one turn, which can be chosen, and may need its token arrays.
     """
 
     def page(request: PageRequest) -> Response:
@@ -241,7 +241,7 @@ def debate_page(kind: str, title: str, read: ReadBlocks, *, of_turn: bool = Fals
 
 
 def _next(request: PageRequest, *, newest: bool) -> str | None:
-    """Return the next debate in an order of the filter's list; "…" while texts are looked through."""
+    """Return the next debate in an order of the filter's list, or "…" while texts are searched."""
     filter, id = request.links.filter, request.id
     try:
         rows = request.look(
@@ -253,7 +253,7 @@ def _next(request: PageRequest, *, newest: bool) -> str | None:
 
 
 def _chosen(request: PageRequest, view: DebateView) -> TurnId:
-    """Return the turn of the address, or the winner's, or the first; NotFound if there is no such turn."""
+    """Return the turn of the address, or the winner's, or the first. NotFound if it does not exist."""
     turn = request.turn() or view.winner or next((turn.id for turn in view.spoken()), None)
     if turn is None or view.turn(turn) is None:
         missing = "there is no turn in it" if turn is None else f"no turn {named(turn)} in it"
@@ -262,14 +262,14 @@ def _chosen(request: PageRequest, view: DebateView) -> TurnId:
 
 
 def _ways(*ways: tuple[str, Link, bool]) -> list[Block]:
-    """Return links to further parts of a page, of those that are there."""
+    """Return links to the other parts of a page."""
     return [
         Line(Span(title, link=link), name=title.split()[0].lower()) for title, link, there in ways if there
     ]
 
 
 def _rounds(request: PageRequest, record: Record, view: DebateView, turn: TurnId) -> list[Block]:
-    """Return a debate, as many rounds as a page holds."""
+    """Return a debate, with as many rounds as fit on a page."""
     first, held = request.whole_number("round") or 0, len(view.turns[0]) if view.turns else 0
     fit = max(1, MOST_TURNS // max(1, view.agents))
     ways = _ways(
@@ -281,7 +281,7 @@ def _rounds(request: PageRequest, record: Record, view: DebateView, turn: TurnId
 
 
 def _votes(request: PageRequest, record: Record, view: DebateView, turn: TurnId) -> list[Block]:
-    """Return the votes of each round, or of one where there are very many."""
+    """Return the votes of each round, or of one round if there are very many."""
     graphs, round_ = vote_graphs(record), request.whole_number("round")
     if round_ is None and sum(len(graph.arrows) + len(graph.solutions) ** 2 for graph in graphs) > MOST_CELLS:
         round_ = graphs[-1].round
@@ -295,7 +295,7 @@ def _votes(request: PageRequest, record: Record, view: DebateView, turn: TurnId)
 
 
 def _tokens(request: PageRequest, record: Record, view: DebateView, turn: TurnId) -> list[Block]:
-    """Return one turn token by token, a page of it at a time."""
+    """Return one turn token by token, one page of it at a time."""
     found = token_view(record, turn, evaluation=evaluation_of(request.store.run))
     start = min(request.whole_number("from") or 0, max(0, len(found.tokens) - 1))
     before, after = max(0, start - MOST_TOKENS), start + MOST_TOKENS

@@ -1,4 +1,4 @@
-"""Blocks as HTML: texts escaped, unseen characters named, mathematics typeset; and debates as one file."""
+"""Blocks as HTML, with escaped texts, named unseen characters and mathematics; and debates as one file."""
 
 from __future__ import annotations
 
@@ -28,16 +28,17 @@ from transcripts import DebateRow, RunStore, TranscriptError
 
 HERE = Path(__file__).parent
 UNSEEN, MARKED = "⟨{}⟩", '<b class="unseen">{}</b>'
-"""How unseen characters are named in an attribute, and in a text."""
+"""Forms of unseen characters in an attribute, and in a text."""
 PAGE_CHARACTERS, MOST_OF_A_PIECE, LEAST_OF_A_PIECE = 90_000, 4_000, 200
 MOST_OF_A_TEXT, MOST_OF_A_LINE = 60_000, 600
 MOST_MATHEMATICS, MOST_MARKUP = 6, 400_000
-"""Characters of MathML for each of a text's, and for a text; a formula takes about twelve times its own."""
+"""Maximum characters of MathML per character of a text, and per text. A formula takes about twelve times its
+own length."""
 TAGS = {"strong": "b", "code": "code", "mark": "mark", "gone": "del", "new": "ins"}
 
 
 class Clip(NamedTuple):
-    """The beginning of a text as markup, how many characters it has in all, and how many were left out."""
+    """The beginning of a text as markup, the text's length, and the number of omitted characters."""
 
     text: Markup
     length: int
@@ -46,10 +47,10 @@ class Clip(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Face:
-    """How one page draws blocks: where links lead ("": nowhere), and how much of a text is shown.
+    """How one page draws blocks. It decides the targets of links ("": none) and how much of a text is shown.
 
-    ``piece``: characters of a text of which the rest has a page of its own. ``written``: mathematics as it
-    was written. ``anchor``: what stands before each id.
+    ``piece``: characters of a text whose rest has its own page. ``written``: show mathematics as written.
+    ``anchor``: a prefix of each id.
     """
 
     href: Callable[[Link], str]
@@ -58,7 +59,7 @@ class Face:
     anchor: str = ""
 
     def words(self, words: Words, *, item: bool = False) -> Markup:
-        """Return words as markup; ``item``: links can be walked through by keys."""
+        """Return words as markup. ``item``: whether keys can move between the links."""
         if isinstance(words, str) and len(words) <= MOST_OF_A_LINE:
             return seen(words)
         return Markup().join(self._span(span, item=item) for span in spans(words))
@@ -82,7 +83,7 @@ class Face:
         return Markup('<{0} class="{1}"{2}>{3}</{0}>').format(tag, span.style, named, inside)
 
     def clip(self, block: Text) -> Clip:
-        """Return a text as markup, or its beginning where it is long."""
+        """Return a text as markup, or its beginning if it is long."""
         whole, limit = block.plain, self.piece if block.whole else MOST_OF_A_TEXT
         limit = len(whole) if block.kind == "raw" else limit
         if not isinstance(block.text, str):
@@ -128,7 +129,7 @@ def _pieces(blocks: Iterable[Block]) -> int:
 
 
 def typeset_answer(text: str, *, written: bool = False) -> Markup:
-    """Return an answer as mathematics if it has a command of LaTeX, and else as it was written."""
+    """Return an answer as mathematics if it contains a LaTeX command, or else as written."""
     if not written and "\\" in text and with_codes(text, UNSEEN) == text:
         for shown in (text, rf"\({text}\)"):
             formula = with_mathematics(shown, seen)
@@ -138,7 +139,7 @@ def typeset_answer(text: str, *, written: bool = False) -> Markup:
 
 
 def seen(text: str) -> Markup:
-    r"""Return a text as markup, escaped, with its unseen characters named and marked.
+    r"""Return a text as escaped markup, with its unseen characters named and marked.
 
     >>> seen("<b>\x00")
     Markup('&lt;b&gt;<b class="unseen">U+0000</b>')
@@ -147,7 +148,7 @@ def seen(text: str) -> Markup:
 
 
 def head(text: str, limit: int) -> str:
-    """Return a beginning of a text that is at most ``limit`` characters, and twice that as markup."""
+    """Return a beginning of a text that has at most ``limit`` characters, and twice that as markup."""
     cut = text[:limit]
     while len(cut) > 1 and len(seen(cut)) > 2 * limit:
         cut = cut[: len(cut) // 2]
@@ -188,7 +189,7 @@ def render_blocks(blocks: Iterable[Block], face: Face) -> Markup:
 
 
 def _shown(value: object) -> object:
-    """Return what a template writes of a value: of a text that is not markup yet, nothing stays hidden."""
+    """Return a template's value. Unseen characters are made visible unless it is already markup."""
     if value is None:
         return ""
     return with_codes(value, UNSEEN) if isinstance(value, str) and not isinstance(value, Markup) else value
@@ -196,19 +197,19 @@ def _shown(value: object) -> object:
 
 @cache
 def asset(name: str) -> str:
-    """Return the address of one of our files, which changes with what is in it."""
+    """Return the address of one of our files, which changes with its content."""
     mark = hashlib.sha256((HERE / "static" / name).read_bytes()).hexdigest()[:10]
     return f"/static/{name}?v={mark}"
 
 
 LIMIT, PIECE_CHARACTERS = 200, 20_000
 MARK = '<meta name="generator" content="debate inspect">'
-"""By this a file is known as one of ours, which may be replaced."""
+"""Marks a file as ours, which may be replaced."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """How many debates a file has, and how many match the filter."""
+    """The number of debates in a file, and of those that match the filter."""
 
     written: int
     matching: int
@@ -217,10 +218,10 @@ class Exported:
 def export_html(
     store: RunStore, filter: str, path: Path | str, *, limit: int = LIMIT, newest: bool = False
 ) -> Exported:
-    """Write the first debates of a filter to one file, which is there as a whole or not at all.
+    """Write the first debates of a filter to one file, completely or not at all.
 
-    What is left out, of debates and of very long texts, is said in it. ValueError if there is a file that
-    is not one of ours, FilterError for a filter that cannot be read, OSError if it cannot be written.
+    The file says what it leaves out of debates and of very long texts. ValueError if it would replace a file
+    that is not ours, FilterError for an invalid filter, OSError if it cannot be written.
     """
     path = Path(path)
     _refuse_another(path)
@@ -239,7 +240,7 @@ def export_html(
 
 
 def _refuse_another(path: Path) -> None:
-    """Raise ValueError if a file is in the way that this did not write."""
+    """Raise ValueError if the file exists and was not written by this function."""
     if path.exists() and not path.is_file():  # a pipe would be waited for
         raise ValueError(f"{path}: is not a file; name another")
     try:
@@ -252,7 +253,7 @@ def _refuse_another(path: Path) -> None:
 
 
 def _face(held: Collection[str], anchor: str = "") -> Face:
-    """Return how the file draws blocks: links lead to what it holds, the others nowhere."""
+    """Return how the file draws blocks: with links only to its own content."""
 
     def href(link: Link) -> str:
         page, *rest = link.path

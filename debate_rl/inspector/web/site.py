@@ -1,4 +1,4 @@
-"""The runs that a server shows, opened at the first request and brought up to date as they grow."""
+"""The runs of a server, opened at the first request and updated as they grow."""
 
 from __future__ import annotations
 
@@ -15,20 +15,19 @@ from debate_rl.inspector.runs import FoundRun, find_runs, run_at
 from transcripts import RunStore, TranscriptError, compile_filter
 
 FRESH_S, PATIENCE_S, LOOK_S = 1.0, 0.5, 0.1
-"""How often, at most, disks are looked at for what is new; how long an answer waits for an index; and for a
-search."""
+"""Minimum seconds between checks for new files; maximum seconds to wait for an index, and for a search."""
 KEPT_ANSWERS = 256
 SMALL_BYTES = 24 << 20
-"""This much text is indexed while the page waits; more is indexed in the background."""
+"""Up to this size, text is indexed while the page waits, and otherwise in the background."""
 Result = TypeVar("Result")
 
 
 class NotFound(LookupError):
-    """There is no such run, replay, or turn."""
+    """There is no such run, replay or turn."""
 
 
 class Busy(Exception):
-    """The page cannot be made yet: it waits for ``what``, which is ``percent`` done; ``total`` 0: unknown."""
+    """The page must wait for ``what``, of which ``percent`` is done. ``total`` 0: unknown."""
 
     def __init__(self, what: str, done: int = 0, total: int = 0) -> None:
         super().__init__(what)
@@ -38,7 +37,7 @@ class Busy(Exception):
 
 @dataclass(slots=True)
 class _Served:
-    """A run that is being opened, or is open: its store, how far that is, and the index of its words."""
+    """A run that is being opened or is open: its store, the progress, and the index of its words."""
 
     path: Path
     store: Future[RunStore]
@@ -49,9 +48,9 @@ class _Served:
 
 
 class Site:
-    """Finds runs by name among those under a path; nothing else on the disk can be named.
+    """Finds runs by name below a path; no other file can be named.
 
-    ``is_one_run``: the path is that of one run, and not of a folder of runs.
+    ``is_one_run``: the path is a single run, not a folder of runs.
     """
 
     def __init__(self, path: Path) -> None:
@@ -66,7 +65,7 @@ class Site:
         self.is_one_run = run_at(path, self.runs()) is not None  # says now what is wrong with the path
 
     def runs(self) -> tuple[FoundRun, ...]:
-        """Return the runs there are; TranscriptError if the path has none (any more)."""
+        """Return the runs. TranscriptError if the path has none (any more)."""
         with self._lock:
             if time.monotonic() - self._looked >= FRESH_S:
                 self._runs = tuple(find_runs(self._path))
@@ -74,7 +73,7 @@ class Site:
             return self._runs
 
     def run(self, name: str) -> FoundRun:
-        """Return a run by its name, as it is now; NotFound if none is called so."""
+        """Return a run by its name. NotFound without one."""
         with self._lock:
             known = self._seen.get(name)
         if known is None or time.monotonic() - known[0] >= FRESH_S:
@@ -85,7 +84,7 @@ class Site:
         return known[1]
 
     def _again(self, name: str, path: Path | None) -> FoundRun:
-        """Return a run, without a look at the others where its folder is known."""
+        """Return a run without reading the others, if its folder is known."""
         if path is not None:
             with suppress(TranscriptError):
                 return find_runs(path)[0]
@@ -95,7 +94,7 @@ class Site:
         return found
 
     def store(self, name: str) -> RunStore:
-        """Return the store of a run, up to date; Busy while its index is built, NotFound, TranscriptError."""
+        """Return the store of a run, up to date. Busy while its index is built; NotFound; TranscriptError."""
         path = self.run(name).path
         with self._lock:
             served = self._open.get(name)
@@ -122,9 +121,9 @@ class Site:
         return _Served(path, self._openers.submit(lambda: RunStore.open(path, tell=tell)), progress)
 
     def searchable(self, name: str, filter: str) -> RunStore:
-        """Return the store once it can answer a filter: Busy while the words of a large run are indexed.
+        """Return the store once it can answer a filter. Busy while the words of a large run are indexed.
 
-        FilterError if the filter cannot be read.
+        FilterError for an invalid filter.
         """
         store = self.store(name)
         if not compile_filter(filter).words:
@@ -143,10 +142,10 @@ class Site:
         return store
 
     def look(self, name: str, filter: str, key: object, work: Callable[[RunStore], Result]) -> Result:
-        """Return what some work with a store gives, for a filter; ``key`` distinguishes it from other work.
+        """Return the result of work with a store for a filter. ``key`` distinguishes kinds of work.
 
-        A search for words may have to read many texts: it is done by a store of its own, so that other pages
-        are made meanwhile, and Busy until it is done.
+        A word search may read many texts, so it uses its own store and thread. Until it is done, Busy is
+        raised.
         """
         store = self.searchable(name, filter)
         if not compile_filter(filter).words:
@@ -164,7 +163,7 @@ class Site:
             raise Busy("looking through the texts") from None
 
     def _index(self, store: RunStore) -> None:
-        """Index the words bit by bit, so that a server that ends does not wait for it."""
+        """Index the words in small steps, so that the server can stop at any time."""
         before = -1
         while not self._closed and not store.index_text(seconds=1.0):
             done, _ = store.text_read()
@@ -173,7 +172,7 @@ class Site:
             before = done
 
     def close(self) -> None:
-        """Close what is open."""
+        """Close all stores."""
         self._closed = True
         self._workers.shutdown(wait=False, cancel_futures=True)
         self._openers.shutdown(cancel_futures=True)
@@ -184,6 +183,6 @@ class Site:
 
 
 def _alone(run: Path, work: Callable[[RunStore], Result]) -> Result:
-    """Return what some work gives with a store of this thread's own."""
+    """Return the result of work with a store of this thread's own."""
     with RunStore.open(run) as store:
         return work(store)
