@@ -35,8 +35,8 @@ class StreamSettings(Settings):
     def _compared_by_key(self) -> Self:
         if self.key in ("debate", "context", "persona_effect") and self.baseline not in ("group", "rloo"):
             raise ValueError(
-                f'key = "{self.key}" changes the baselines "group" and "rloo", and baseline = '
-                f'"{self.baseline}" is neither; set one of them, or leave out key'
+                f'key = "{self.key}" applies to the baselines "group" and "rloo", but baseline = '
+                f'"{self.baseline}" is neither; use one of these, or leave out key'
             )
         return self
 
@@ -89,7 +89,7 @@ class AdvantageConfig(Settings):
     def _only_judges_have_pairs(self) -> Self:
         for name in ("peer", "truth", "shaping", "likelihood", "persuasion", "format", "mixed"):
             if getattr(self, name).key == "pair":
-                raise ValueError(f'{name}.key = "pair": only a judge is shown pairs; use it in judge.key')
+                raise ValueError(f'{name}.key = "pair": only judges see pairs; use it in judge.key')
         return self
 
     @property

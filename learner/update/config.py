@@ -117,19 +117,20 @@ class LearnerConfig(Seeded):
             raise ValueError(f"betas must lie in [0, 1), got {self.betas}")
         if self.caps_weights and self.old_logprobs == "sampling":
             raise ValueError(
-                'tis_cap weighs the trainer against the sampler, and with old_logprobs = "sampling" both are '
+                'tis_cap weights the trainer against the sampler, but with old_logprobs = "sampling" both '
+                "are "
                 'the sampler; leave out tis_cap, or set old_logprobs = "recompute"'
             )
         if self.caps_weights and self.loss in FROM_SAMPLER:
             raise ValueError(
-                f"tis_cap = {self.tis_cap} weighs the trainer against the sampler, and the ratios of "
-                f"{self.loss} do that already; leave out tis_cap"
+                f"tis_cap = {self.tis_cap} weights the trainer against the sampler, but the ratios of "
+                f"{self.loss} already do that; leave out tis_cap"
             )
         if self.tis == "sequence_mask" and self.tis_cap == 0:
             raise ValueError('tis = "sequence_mask" drops rows above tis_cap, which is 0; set it to 3')
         if self.reference_every and not self.needs_reference:
             raise ValueError(
-                f"reference_every={self.reference_every} refreshes what beta holds the model near; beta is 0"
+                f"reference_every={self.reference_every} refreshes the reference of the KL, but beta is 0"
             )
         return self
 
