@@ -59,7 +59,7 @@ class RewardConfig(Settings):
     """Source of truth for problems without a label: "none", the "majority" answer of a round,
     "last_majority", "voted", "verified" by a verifier model, or "anchored" (rewards.pseudo)."""
     judge_pseudo: bool = False
-    """Reward judges by these pseudo-labels too. Otherwise, without a label, only by the other judges."""
+    """Also reward judges by these pseudo-labels. false: without labels, only other judges count."""
     truth_correct: float = 1.0
     """Truth reward of a right answer."""
     truth_wrong: float = 0.0

@@ -56,9 +56,8 @@ class LearnerConfig(Seeded):
     """Weight of the mean entropy, added to the objective."""
     tis_cap: Annotated[float, Field(ge=0)] | Literal["auto"] = "auto"
     """Truncated importance sampling: weight each token by min(exp(trainer - sampler), cap). 0 turns it off; 2
-    is usual. "auto" is 2 where a separate engine samples, whose log-probabilities differ slightly from the
-    trainer's (``mismatch_kl``), and 0 otherwise, for dppo_tv and dppo_kl, and in a training loop of your
-    own."""
+    is usual. "auto" is 2 if a separate engine samples, because its log-probabilities differ slightly from the
+    trainer's (``mismatch_kl``). It is 0 otherwise, for dppo_tv and dppo_kl, and in your own training loop."""
     tis: Literal["token", "sequence_mask"] = "token"
     """What ``tis_cap`` bounds. "token": the weight of each token. "sequence_mask": the product over the
     tokens of a stream in a row, which is dropped above the cap (TRL's default, with a cap of 3)."""
