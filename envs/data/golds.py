@@ -382,7 +382,7 @@ def _texts(row: Record, fault_of: Callable[[str], str | None]) -> list[str]:
     if not items or len(texts) < len(items):
         raise row.error(field, "needs a text or a list of texts, none of them empty", value)
     if any(map(HALF_CHARACTER.search, texts)):
-        raise row.error(field, "holds half a character (a lone surrogate)", value)
+        raise row.error(field, "contains half a character (a lone surrogate)", value)
     for item in texts:
         if fault := fault_of(item):
             raise row.error(field, fault, item)

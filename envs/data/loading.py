@@ -240,9 +240,8 @@ def _id(entry: DataSet, row: Record, split: str, question: str) -> str:
     field = row.find("id", *entry.ids)
     if "id" in row.renamed and field is None:
         raise row.error(row.renamed["id"], "is missing")
-    index = (
-        question_hash(question) if entry.streamed else f"{split}-{row.index}"
-    )  # a stream has no fixed order
+    # a stream has no fixed order
+    index = question_hash(question) if entry.streamed else f"{split}-{row.index}"
     name, own = (field[0], as_text(field[1])) if field else ("id", index)
     if not own:
         raise row.error(name, "is empty", field[1] if field else None)
@@ -320,7 +319,7 @@ def _selected(
             )
     kept = [problem for problem in problems if _keeps(selection, problem)]
     if not kept:
-        raise DataError(f"{name}: no problem has all of the levels, subjects and ids asked for")
+        raise DataError(f"{name}: no problem has all of the requested levels, subjects and ids")
     return kept
 
 

@@ -44,7 +44,7 @@ def load_shots(
 
 def _shot(row: Record, problem: Problem) -> Shot:
     if not problem.answer:
-        raise row.error("answer", "is needed of an example")
+        raise row.error("answer", "is required in an example")
     written = row.find("solution", *_SOLUTIONS)
     solution = plain_solution(written[1]) if written and isinstance(written[1], str) else ""
     return Shot(problem.question, solution or problem.answer, problem.answer, problem.choices)

@@ -62,7 +62,7 @@ class SyntheticFamily(ABC):
         if split not in SPLITS:
             raise DataError(f"split: {self.name} has {', '.join(SPLITS)}; got {split!r}")
         if limit is None or limit < 1:
-            endless = f"{self.name} makes problems without end"
+            endless = f"{self.name} generates any number of problems"
             raise DataError(f"env.limit: {endless}; set it to 1 or more (got {limit})")
         streams = {level: self._distinct(level, split, seed or 0) for level in self.levels}
         return tuple(next(streams[self.levels[i % len(self.levels)]]) for i in range(limit))
@@ -79,7 +79,7 @@ class SyntheticFamily(ABC):
                     break
             else:
                 where = f"{self.name}, level {level}, {split}"
-                raise DataError(f"limit: {where} has hardly more than {len(seen)} problems")
+                raise DataError(f"limit: {where} has only about {len(seen)} problems")
             seen.add(id)
             yield Problem(id, question, answer, self.name, level, self.kind)
 
