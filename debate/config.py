@@ -56,8 +56,8 @@ class CompressionConfig(WriterConfig, _Over):
     def _shorter(self) -> Self:
         if self.over is not None and self.max_tokens > self.over:
             raise ValueError(
-                f"over: {self.over}, but what is shown instead of such a solution may have max_tokens = "
-                f"{self.max_tokens}; lower max_tokens, or raise over"
+                f"over: {self.over}, but a shortened solution may have max_tokens = {self.max_tokens}; "
+                f"lower max_tokens, or raise over"
             )
         return self
 
@@ -196,8 +196,8 @@ class DebateConfig(Settings):
             )
         if self.conversation and self.summary.enabled:
             raise ValueError(
-                "conversation: true shows the turns themselves, and debate.summary.enabled = true a summary "
-                "in their place; set one of them to false"
+                "conversation: true shows the turns themselves, but debate.summary.enabled = true shows a "
+                "summary instead; set one of them to false"
             )
         return self
 
@@ -218,7 +218,7 @@ class DebateConfig(Settings):
     def _possible_tools(self) -> Self:
         if self.tools != "none" and (early := next((one for one in self.stop if one in FENCE), None)):
             raise ValueError(
-                f"stop: {early!r} ends replies where programs end, and none could go on; leave it out, or "
+                f"stop: {early!r} would end every reply at its first program; leave it out, or "
                 'set debate.tools = "none"'
             )
         return self
@@ -235,14 +235,14 @@ class DebateConfig(Settings):
             return self
         if least >= self.num_rounds:
             raise ValueError(
-                f"min_rounds: {least}, but a debate has at most num_rounds = {self.num_rounds}, so that none "
-                "could end before; lower min_rounds, or leave it out"
+                f"min_rounds: {least}, but a debate has at most num_rounds = {self.num_rounds}, so none "
+                f"could end earlier; lower min_rounds, or leave it out"
             )
         if self.num_agents == 1:
             raise ValueError(f"min_rounds: {least}, but one agent alone always agrees; leave it out")
         if self.protocol == "critique" and least < 3:
             raise ValueError(
-                f"min_rounds: {least}, but a critique has 3 rounds at least; set it to 3 or more"
+                f"min_rounds: {least}, but a critique has at least 3 rounds; set it to 3 or more"
             )
         return self
 
@@ -259,12 +259,12 @@ class DebateConfig(Settings):
     def _possible_seats(self) -> Self:
         if self.seats and len(self.seats) != self.num_agents:
             raise ValueError(
-                f"seats: {len(self.seats)} of them, but num_agents = {self.num_agents}; name one for each "
+                f"seats: {len(self.seats)} are given, but num_agents = {self.num_agents}; name one for each "
                 "agent, or leave it out"
             )
         if self.seats and "learning" not in self.seats:
             raise ValueError(
-                f'seats: {", ".join(self.seats)}, and nobody learns; make at least one of them "learning"'
+                f'seats: {", ".join(self.seats)}: no agent learns; make at least one seat "learning"'
             )
         return self
 
@@ -282,7 +282,7 @@ class DebateConfig(Settings):
                 if size > getattr(self, name):
                     raise ValueError(
                         f"{where}: {name} = {size} is more than debate.{name} = {getattr(self, name)}, the "
-                        "most of any problem; raise that, and name the levels that need fewer"
+                        f"maximum for all levels; raise that key, and list the levels with smaller debates"
                     )
             try:
                 type(self).model_validate(dict(self.of_level(one.level)))
@@ -295,7 +295,9 @@ class DebateConfig(Settings):
     def _enough_handles(self) -> Self:
         different = len({handle.upper() for handle in self.handles or ()})
         if self.handles is not None and different < self.num_agents:
-            raise ValueError(f"handles: {self.num_agents} agents need as many labels, got {different}")
+            raise ValueError(
+                f"handles: {self.num_agents} agents need {self.num_agents} different labels, got {different}"
+            )
         return self
 
     def seat(self, agent: int) -> Seat:

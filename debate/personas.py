@@ -80,7 +80,7 @@ def check_personas(personas: Sequence[Persona]) -> None:
     """Raise ValueError for a negative or infinite temperature, or for a lone surrogate in a text."""
     for persona in personas:
         if HALVES.search(persona.name + persona.instructions):
-            raise ValueError(f"{persona.name!r}: holds half a character (a lone surrogate)")
+            raise ValueError(f"{persona.name!r}: contains half a character (a lone surrogate)")
         if not (isfinite(persona.temperature) and persona.temperature >= 0):
             raise ValueError(f"{persona.name}: temperature {persona.temperature} must be 0 or more")
 

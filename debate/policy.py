@@ -73,8 +73,8 @@ def speaker_at(policy: Policy, seat: Seat) -> Policy:
     remote: Policy | None = getattr(policy, "remote", None)
     if remote is None:
         raise ValueError(
-            'debate.seats: "remote", but this policy has no other model; name one in the table '
-            "remote.endpoint, or wrap the policy in debate_rl.inference.wrapped.SeatedPolicy"
+            'debate.seats: "remote", but this policy has no second model; name one as remote.endpoint, '
+            "or wrap the policy in debate_rl.inference.wrapped.SeatedPolicy"
         )
     return remote
 
@@ -84,8 +84,9 @@ def freeze(policy: Policy) -> None:
     keep: Callable[[], None] | None = getattr(policy, "freeze", None)
     if keep is None:
         raise ValueError(
-            'debate.seats: "frozen", but this policy has no method freeze() that keeps the weights training '
-            'began with; leave out model.policy, or name such a model as remote.endpoint and a seat "remote"'
+            'debate.seats: "frozen", but this policy has no method freeze() to keep the start weights; '
+            "leave out model.policy, or name a model with these weights as remote.endpoint and use a seat "
+            '"remote"'
         )
     keep()
 
@@ -122,8 +123,8 @@ def continuation_counter(policy: Policy) -> Callable[[tuple[Message, ...]], int]
     count: Callable[[tuple[Message, ...]], int] | None = getattr(policy, "count_continuation", None)
     if count is None:
         raise ValueError(
-            "debate.conversation = true: this policy does not go on from the tokens of a reply, as the local "
-            "one and vLLM do; choose one of these as model.policy, or set debate.conversation = false"
+            "debate.conversation = true: this policy cannot continue from the tokens of a reply, as the "
+            "local one and vLLM can; choose one of these as model.policy, or set debate.conversation = false"
         )
     return count
 
@@ -162,10 +163,10 @@ def own_policy(path: str, key: str = KEY) -> Callable[..., Policy]:
 def _checked(path: str, key: str, policy: object) -> Policy:
     """Return the object as a policy. ValueError names the part of the protocol that it lacks."""
     if type(getattr(policy, "version", None)) is not int:
-        raise ValueError(f"{key}: what {path!r} makes has no number 'version'; see debate.Policy")
+        raise ValueError(f"{key}: the policy of {path!r} has no integer 'version'; see debate.Policy")
     for name, arguments in (("sample", (None,)), ("update", (None, 0))):
         method: object = getattr(policy, name, None)
         if not inspect.iscoroutinefunction(method):
-            raise ValueError(f"{key}: what {path!r} makes has no async method {name!r}; see debate.Policy")
+            raise ValueError(f"{key}: the policy of {path!r} has no async method {name!r}; see debate.Policy")
         require_call(method, f"{key}: {f'{path}, {name}'!r}", *arguments)
     return cast(Policy, policy)

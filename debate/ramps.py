@@ -126,7 +126,9 @@ def number(ramp: Ramp) -> float:
     0.5
     """
     if isinstance(ramp, Points):
-        raise ValueError(f"the ramp {list(ramp)} has a value for each step; take that of one by settings_at")
+        raise ValueError(
+            f"the ramp {list(ramp)} changes with the step; use settings_at for its value at a step"
+        )
     return ramp
 
 

@@ -89,13 +89,13 @@ def load_dotted(path: str, *, key: str) -> object:
     >>> load_dotted("shutil:rmtree", key="env.kind")
     Traceback (most recent call last):
         ...
-    ValueError: env.kind: 'shutil:rmtree' is part of Python itself, and not made for this
+    ValueError: env.kind: 'shutil:rmtree' is part of Python itself and cannot be used here
     """
     module_name, colon, name = path.partition(":")
     if not (module_name and colon and name):
         raise ValueError(f'{key}: {path!r} is not a dotted path; write it as "package.module:NAME"')
     if _of_python(module_name) or module_name.endswith("__main__"):
-        raise ValueError(f"{key}: {path!r} is part of Python itself, and not made for this")
+        raise ValueError(f"{key}: {path!r} is part of Python itself and cannot be used here")
     try:
         module = import_module(module_name)
     except Exception as error:  # the module may raise anything when it runs
@@ -108,7 +108,7 @@ def load_dotted(path: str, *, key: str) -> object:
     named: object = getattr(module, name)
     code = inspect.isclass(named) or inspect.isroutine(named)
     if code and _of_python(getattr(named, "__module__", None) or ""):
-        raise ValueError(f"{key}: {path!r} is part of Python itself, and not made for this")
+        raise ValueError(f"{key}: {path!r} is part of Python itself and cannot be used here")
     return named
 
 

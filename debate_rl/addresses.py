@@ -23,7 +23,7 @@ def checked_url(url: str, key: str = "base_url") -> str:
     except ValueError:
         raise ValueError(f"{key}: this is not a URL; write it as http://host:port/v1") from None
     if "@" in parts.netloc:
-        raise ValueError(f"{key}: holds a user or password; the key comes from OPENAI_API_KEY")
+        raise ValueError(f"{key}: contains a user name or password; the key comes from OPENAI_API_KEY")
     if not whole or not url.isprintable() or " " in url:
         raise ValueError(f"{key}: {url!r} must begin with http:// or https:// and name a host")
     if parts.query or parts.fragment:

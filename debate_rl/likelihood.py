@@ -48,8 +48,8 @@ def open_reader(config: Config, learner: object, tokenizer: Any, path: Path) -> 
         return None
     if not isinstance(learner, Learner):
         raise ValueError(
-            "rewards.likelihood_weight: the frozen reader is the reference of one learner, and here several "
-            "ranks have a share of it each; train on one GPU, or set it to 0"
+            "rewards.likelihood_weight: the frozen reader needs a whole reference, but several ranks share "
+            "it; train on one GPU, or set it to 0"
         )
     return Reader(config, learner, tokenizer, path)
 

@@ -233,7 +233,7 @@ def _load_checkpoint(
             settings, tokenizer = read_gguf(file)
             quantized = {"config": settings, "gguf_file": file.name, **unpacked()}
         if len(tokenizer) < FEW and set(tokenizer.get_vocab()) <= set(tokenizer.all_special_tokens):
-            raise ValueError("it has no tokenizer: one was made up that knows no word.")
+            raise ValueError("it has no tokenizer, only a made-up one without words.")
         if not data:
             settings = settings or AutoConfig.from_pretrained(source, trust_remote_code=False)
             return AutoModelForCausalLM.from_config(
@@ -282,7 +282,7 @@ def _source_of(config: ModelConfig) -> str:
         return str(file.parent)
     if (path.is_dir() or name.startswith((".", "/", "~"))) and not (path / "config.json").is_file():
         raise ValueError(
-            f"model.name_or_path: no model in {name!r} (neither config.json nor a .gguf file there); give a "
+            f"model.name_or_path: no model in {name!r} (neither config.json nor a .gguf file); give a "
             "folder, a GGUF file or a hub id"
         )
     return str(path) if path.is_dir() else name
@@ -306,7 +306,7 @@ def refuse_damaged_weights(config: ModelConfig) -> None:
                 pass
         except (OSError, SafetensorError) as error:
             raise ValueError(
-                f"model.name_or_path: {shard} is missing or cut off ({error}); download it again"
+                f"model.name_or_path: {shard} is missing or truncated ({error}); download it again"
             ) from error
 
 

@@ -28,8 +28,8 @@ def refuse_unquantizable(config: ModelConfig, device: str) -> None:
         return
     if device != "cuda":
         raise ValueError(
-            f'model.quantization = "{config.quantization}": bitsandbytes quantizes on a CUDA GPU here, and '
-            f'the model would be on {device}; set model.quantization = "none"'
+            f'model.quantization = "{config.quantization}": bitsandbytes needs a CUDA GPU, but the model '
+            f'would be on {device}; set model.quantization = "none"'
         )
     if find_spec("bitsandbytes") is None:
         raise ModuleNotFoundError("No module named 'bitsandbytes'", name="bitsandbytes")

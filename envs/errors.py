@@ -83,5 +83,5 @@ def listed(name: str, values: Iterable[T], *other: type) -> tuple[T, ...]:
     items = tuple(values)
     for value in items:
         if isinstance(value, bool) or not isinstance(value, (str, *other)):
-            raise DataError(f"{name}: needs a list of {of}; {shorten(value)} is none")
+            raise DataError(f"{name}: needs a list of {of}; {shorten(value)} is not one")
     return items

@@ -113,7 +113,7 @@ def agent_order(debate: Debate) -> list[int]:
 def _transition(of: Debate, turn: Turn, rewards: Rewards, **place: Any) -> Transition:
     agent, round_ = turn.id
     if not 0 <= agent < len(of.personas):
-        raise ValueError(f"{turn.id}: the debate has {len(of.personas)} personas, so no such agent")
+        raise ValueError(f"{turn.id}: the debate has {len(of.personas)} personas, so there is no such agent")
     solved = not turn.ballot and round_ < len(rewards.peer[agent])
     persuasion = () if rewards.persuasion is UNSET else rewards.persuasion[agent]
     return Transition(

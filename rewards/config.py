@@ -59,7 +59,7 @@ class RewardConfig(Settings):
     """Source of truth for problems without a label: "none", the "majority" answer of a round,
     "last_majority", "voted", "verified" by a verifier model, or "anchored" (rewards.pseudo)."""
     judge_pseudo: bool = False
-    """Reward judges by these pseudo-labels too. Otherwise, without a label, only by the other judges."""
+    """Also reward judges by these pseudo-labels. false: without labels, only other judges count."""
     truth_correct: float = 1.0
     """Truth reward of a right answer."""
     truth_wrong: float = 0.0
@@ -140,7 +140,7 @@ class RewardConfig(Settings):
     @classmethod
     def _not_a_bonus(cls, value: float) -> float:
         if value > 0:
-            raise ValueError(f"is added to what is not wanted, so it must be 0 or less, got {value}")
+            raise ValueError(f"is a penalty and must be 0 or less, got {value}")
         return value
 
     def at_step(self, step: int) -> Self:
@@ -253,12 +253,12 @@ def check_scheme(
 def _refuse_ballots_of_nothing(debate: DebateConfig, rewards: RewardConfig) -> None:
     if debate.ballot == "swiss" and not debate.final_ballot:
         raise ValueError(
-            'debate.ballot = "swiss" pairs the solutions of the final ballot, and there is none; set '
+            'debate.ballot = "swiss" pairs the solutions of the final ballot, but there is none; set '
             "debate.final_ballot = true, or leave it out"
         )
     if debate.ask_swapped and not debate.final_ballot:
         raise ValueError(
-            "debate.ask_swapped = true asks for the final ballot again, and there is none; set "
+            "debate.ask_swapped = true asks for the final ballot again, but there is none; set "
             "debate.final_ballot = true, or leave it out"
         )
     if max(values_of(rewards.swap_weight)) > 0 and not debate.ask_swapped:

@@ -165,7 +165,7 @@ def check_schema(line: bytes) -> None:
         raise FieldError("schema", "not a debate transcript: the line has no schema version")
     if version != SCHEMA_VERSION:
         raise FieldError(
-            "schema", f"version {version}; this version of debate-rl reads {SCHEMA_VERSION} alone"
+            "schema", f"version {version}; this version of debate-rl only reads {SCHEMA_VERSION}"
         )
 
 
@@ -223,7 +223,7 @@ def _first_wrong(record: Record, read: Record | None = None) -> FieldError | Non
         if isinstance(value, float) and not isfinite(value):
             return FieldError(where, f"{value} is not a finite number")
         if isinstance(value, str) and HALVES.search(value):
-            return FieldError(where, "holds half a character (a lone surrogate)")
+            return FieldError(where, "contains half a character (a lone surrogate)")
         if not isinstance(value, BaseModel | str | int | float | None):
             return FieldError(where, f"cannot be stored: {shown(cast(object, value))}")
         if read is not None and back.get(where) != value:
@@ -339,7 +339,7 @@ def with_tokens(debate: Debate, line: bytes) -> Debate:
     except (ValueError, RecursionError) as error:
         raise FieldError("tokens", f"not a line of token arrays: {error}") from error
     if decoded.seed != debate.seed:
-        raise FieldError("tokens", "are those of another debate")
+        raise FieldError("tokens", "belong to another debate")
     count = len(debate.turns) + len(debate.summaries)
     if len(decoded.completions) != count:
         raise FieldError("tokens", f"expected {count} completions")

@@ -127,7 +127,7 @@ def require_fit(messages: tuple[Message, ...], task: str, problem: Problem, budg
         return
     raise PromptTooLongError(
         f"problem {problem.id!r}: its shortest prompt ({task}) has {budget.count(messages)} tokens,"
-        f" but the context leaves {budget.tokens} beside {budget.reply} for {budget.kept}; raise"
+        f" but the context has only {budget.tokens} besides {budget.reply} for {budget.kept}; raise"
         " debate.context_tokens, lower debate.max_tokens or debate.num_agents, or leave the problem out"
     )
 

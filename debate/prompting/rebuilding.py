@@ -91,7 +91,7 @@ class HeldDebate:
         """
         groups = groups_shown(self.debate.protocol, turn.round, turn.agent)
         if any(number >= len(self.past) for group in groups for number in group):
-            raise PromptUnknownError("turns that it showed are not stored")
+            raise PromptUnknownError("some turns that it showed are not stored")
         shown = {one.round for one in reader.shown}
         left = sum(shown.isdisjoint(group) for group in groups)
         length = None if reader.cut_length is UNSET else reader.cut_length
@@ -106,9 +106,9 @@ def held_debate(debate: Debate) -> HeldDebate:
     seating = seat_debate(debate.problem, debate.protocol, debate.seed, personas=debate.personas)
     handles = dict(enumerate(seating.handles))
     if any(turn.handle != handles.get(turn.id.agent) for turn in debate.turns):
-        raise PromptUnknownError("the handles are not those that its seed draws")
+        raise PromptUnknownError("the handles are not those drawn by its seed")
     if len(debate.personas) != len(handles):
-        raise PromptUnknownError("its personas are not one for each agent")
+        raise PromptUnknownError("it does not have one persona for each agent")
     return HeldDebate(debate, seating, _past(debate, seating))
 
 
@@ -132,5 +132,6 @@ def _require_same(prompt: Prompt, reader: Reader) -> None:
         raise PromptUnknownError(_OTHERS)
     if prompt.cut != reader.cut:
         raise PromptUnknownError(
-            f"{reader.cut} texts of it were cut, and how far is not stored (a run of an earlier version)"
+            f"{reader.cut} of its texts were cut, and their lengths are not stored (the run is of an "
+            f"earlier version)"
         )

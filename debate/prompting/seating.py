@@ -97,7 +97,7 @@ def prompts_of(config: DebateConfig) -> PromptTexts:
     texts = load_prompts(config.prompts)
     if texts.alone and (config.num_agents, config.num_rounds) != (1, 1):
         raise PromptFileError(
-            f"debate.prompts = {config.prompts!r} is for one agent in one round, and this debate has "
+            f"debate.prompts = {config.prompts!r} is for one agent in one round, but this debate has "
             f"num_agents = {config.num_agents} and num_rounds = {config.num_rounds}; set both to 1, or "
             "choose a set with the pieces of a debate"
         )

@@ -248,7 +248,7 @@ def _check_forging(name: str, texts: Values) -> None:
         if head and not re.match(r"<[A-Za-z]", head):
             raise PromptFileError(
                 f"{name}: {key} must open with a tag such as <work ...>, or line_break must not end a line "
-                f'(for instance " " or "\\n  "): otherwise a shown text can pass for somebody else\'s'
+                f'(for instance " " or "\\n  "): otherwise a shown text could look like another agent\'s'
             )
 
 

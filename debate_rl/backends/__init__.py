@@ -37,4 +37,4 @@ def refuse_unfit(config: Config) -> None:
     for key, wrong in unfit.items():
         if wrong:
             how = NAMED.get(key, "leave it out")
-            raise ValueError(f'{key}: does not go with engine.kind = "{config.engine.kind}"; {how}')
+            raise ValueError(f'{key}: cannot be combined with engine.kind = "{config.engine.kind}"; {how}')

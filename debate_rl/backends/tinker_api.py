@@ -229,12 +229,12 @@ class TinkerService:
         except FileNotFoundError:
             raise ValueError("it was not saved with engine.kind = tinker") from None
         except (LookupError, TypeError) as error:
-            raise ValueError(f"{path}: does not name a state ({error})") from error
+            raise ValueError(f"{path}: has no text under state ({error})") from error
         try:
             made = self._service.create_training_client_from_state_with_optimizer_async(state)
             self._client = self._answer(made)
         except (tinker.TinkerError, TimeoutError, ConnectionError) as error:
-            raise ValueError(f"the server has no {state} any more: {_first_line(error)}") from error
+            raise ValueError(f"the server no longer has {state}: {_first_line(error)}") from error
 
     def download(self, folder: Path, out: Path) -> None:
         """Write the adapter that ``save_pretrained`` saved at the server into a folder, as peft loads it."""
@@ -281,7 +281,7 @@ def _new_name() -> str:
 def unpack_adapter(url: str, out: Path) -> None:
     """Download an archive and write the files of its adapter. All other members are ignored."""
     if urlsplit(url).scheme not in ("http", "https"):
-        raise ValueError(f"the server gave no address of an archive, but {url[:100]!r}")
+        raise ValueError(f"the server's address of the archive is not a URL: {url[:100]!r}")
     with urlopen(url, timeout=PATIENCE_S) as answer, tarfile.open(fileobj=answer, mode="r|*") as archive:
         for member in archive:
             name = Path(member.name).name
@@ -301,7 +301,7 @@ def write_adapter_config(folder: Path) -> None:
         shapes = {name: tensor.shape for name, tensor in load_file(weights).items() if ".lora_A." in name}
         [rank] = {shape[0] for shape in shapes.values()}
     except (OSError, ValueError, LookupError, TypeError, SafetensorError) as error:
-        raise ValueError(f"the server gave no adapter that peft can load: {error}") from error
+        raise ValueError(f"peft cannot load the adapter that the server returned: {error}") from error
     modules = sorted({name.split(".lora_A.")[0].rpartition(".")[2] for name in shapes})
     made: Any = LoraConfig(r=rank, target_modules=modules, task_type="CAUSAL_LM")
     made.lora_alpha = alpha
@@ -330,8 +330,8 @@ def _reduction_of(ratio: float) -> Reduction:
     if 1.5 < ratio < 2.7:
         return "sum"
     raise ValueError(
-        f"engine.base_url: the server moves a row that is sent twice {ratio:.2g} times as far as one that is "
-        "sent once, where a sum of losses gives 2 and a mean 1"
+        f"engine.base_url: a row sent twice has {ratio:.2g} times the gradient of a row sent once; a sum of "
+        f"losses gives 2 and a mean 1"
     )
 
 
@@ -384,7 +384,8 @@ def open_service(config: Config, **speech: Any) -> tuple[TinkerService, Any, Tin
         served = [one.model_name for one in client.get_server_capabilities().supported_models]
     if name not in served:
         raise ValueError(
-            f"model.name_or_path={name}: the server has {', '.join(map(str, served))}; name one of these"
+            f"model.name_or_path={name}: the server only has {', '.join(map(str, served))}; choose one of "
+            f"these"
         )
     tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=False)
     ids = tokenizer("1 2 3 4 5 6 7 8", add_special_tokens=False)["input_ids"]

@@ -42,8 +42,8 @@ def chat(
     run, config = open_run_or_recipe(what, overrides or ())
     if config.model.tiny is not None or config.debate.prompts == "tiny":
         raise ValueError(
-            f"chat: {what} is a tiny model that knows its own problems and no English; read its debates by "
-            "debate inspect, give it a problem by debate solve play, or talk to a chat model"
+            f"chat: {what} is a tiny model that only reads its own problems, not English; use debate "
+            f"inspect, debate solve play, or a chat model"
         )
     with policy_of(with_tools(config, "none"), weights_named(run, weights, what)) as unopened:
         usual = SampleRequest((), temperature, max_tokens, (), 0, "chat", TurnId(0, 0), top_p=top_p)

@@ -209,7 +209,10 @@ def refuse_torchrun(words: Sequence[str], environment: Mapping[str, str]) -> Non
     """
     processes = environment.get("WORLD_SIZE", "1") if "TORCHELASTIC_RUN_ID" in environment else "1"
     if processes != "1" and words[:1] != ["train"]:
-        raise ValueError(f"torchrun: only debate train is started {processes} times at once; leave it out")
+        raise ValueError(
+            f"torchrun: only debate train can run as {processes} processes; start this command "
+            f"without torchrun"
+        )
 
 
 def refuse_shadows(home: Path = HOME) -> None:

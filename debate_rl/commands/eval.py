@@ -108,7 +108,7 @@ def evaluate(
         compare(tasks_of(subjects, weights or "newest", options), strategies, judge=judge, json=json)
         return
     if judge is not None:
-        raise ValueError(f"--judge {judge}: compares solutions with --strategies alone")
+        raise ValueError(f"--judge {judge}: is only used with --strategies")
     shown = partial(show, json_file=json, table_file=table, compact=options.compact)
     if watch:
         _watch(subjects[0], options, shown)
@@ -169,13 +169,13 @@ def subjects_of(
     if not 0 <= options.samples <= MAX_SAMPLES:
         raise ValueError(f"--samples {options.samples}: needs 0 to {MAX_SAMPLES}")
     if twice := [name for name, count in Counter([*names, *options.on]).items() if count > 1]:
-        raise ValueError(f"{twice[0]}: is named twice")
+        raise ValueError(f"{twice[0]}: is given twice")
     named = weights or ""
     several = len(names) > 1 or len(options.on) > 1 or named == "all" or "," in named or options.compact
     if options.out is not None and (several or not options.out):
-        raise ValueError("--out: is the folder of one evaluation; leave it out for several")
+        raise ValueError("--out: names the folder of a single evaluation; leave it out for several")
     if watch and (len(names) != 1 or weights is not None):
-        raise ValueError("--watch: follows one run, and evaluates all its checkpoints")
+        raise ValueError("--watch: needs one run, and evaluates all of its checkpoints")
     return [Subject(name, tuple(overrides)) for name in names]
 
 

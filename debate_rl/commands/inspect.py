@@ -85,11 +85,13 @@ def inspect(
         raise ValueError(f"ACTION is one of {', '.join(ACTIONS)}; got {action!r}")
     for name, given in {"--host": host is not None, "--port": port is not None, "--open": open}.items():
         if given and not web:
-            raise ValueError(f"{name}: says how --web serves; give --web as well")
+            raise ValueError(f"{name}: only has an effect with --web; add --web")
     if web and export:
-        raise ValueError("--web and --export: give one of them")
+        raise ValueError("--web and --export: give only one of them")
     if (web or export) and (words or json or raw or prompts or after is not None or turn is not None):
-        raise ValueError("--web and --export take --filter, and --export --limit and --newest; no ACTION")
+        raise ValueError(
+            "--web and --export allow --filter but no ACTION; --export also allows --limit and --newest"
+        )
     compile_filter(filter)  # says what is wrong before a screen or a port is taken
     if export is not None:
         _write_page(run, filter, export, limit, newest=newest)
@@ -128,7 +130,7 @@ def _refuse_unknown(words: Sequence[str], command: Any) -> None:
     for word in words:
         if word.startswith("--"):
             name = word.partition("=")[0]
-            raise ValueError(f"no option is named {name}; {did_you_mean(name, known, 'see --help')}")
+            raise ValueError(f"unknown option {name}; {did_you_mean(name, known, 'see --help')}")
 
 
 class InspectCommand(Command):

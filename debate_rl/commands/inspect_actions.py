@@ -89,7 +89,7 @@ def print_lines(name: str, rest: Sequence[str], options: LineOptions) -> None:
     action = ACTIONS[name or "ls"]
     for option in options.given():
         if option not in action.options:
-            raise ValueError(f"--{option}: {name or 'ls'} has no use for it")
+            raise ValueError(f"--{option}: {name or 'ls'} does not use this option")
     with opened(one_run(options.run)) as store:
         action.do(rest, options, store, printer)
 
@@ -99,7 +99,7 @@ def one_run(name: str) -> Path:
     runs = find_runs(name)
     if len(runs) > 1:
         named = ", ".join(run.name for run in runs[:5]) + (", ..." if len(runs) > 5 else "")
-        raise ValueError(f"{name}: holds {len(runs)} runs, name one of them: {named}")
+        raise ValueError(f"{name}: contains {len(runs)} runs; name one of them: {named}")
     return runs[0].path
 
 
@@ -179,7 +179,7 @@ def _both(filter: str, words: Sequence[str]) -> str:
 
 def _show(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
     if not rest:
-        raise ValueError("show: name a debate by step and index, as in 12.3; ls lists them")
+        raise ValueError("show: name a debate by step and index, as in 12.3; ls lists the debates")
     for id in rest:
         record = read(store, id, tokens=options.prompts)
         prompts = DebatePrompts(record.debate, store.run) if options.prompts else None
@@ -188,7 +188,7 @@ def _show(rest: Sequence[str], options: LineOptions, store: RunStore, printer: P
 
 def _grep(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
     if not rest:
-        raise ValueError("grep: name the words to look for; a FILTER may follow")
+        raise ValueError("grep: give the words to search for; a FILTER may follow")
     filter = _both(options.filter, rest[1:])
     index_text(store, search_filter(rest[0], filter))
     count = print_matches(store, printer, rest[0], filter, limit=options.limit, as_json=options.json)
@@ -210,7 +210,7 @@ def _why(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Pr
 
 def _same(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
     if len(rest) not in (1, 3):
-        raise ValueError("same: name a problem, and perhaps two of its debates: same PROBLEM [ID ID]")
+        raise ValueError("same: name a problem, and optionally two of its debates: same PROBLEM [ID ID]")
     if len(rest) == 1:
         limit = PAGE if options.limit is None else options.limit
         found = across(store, rest[0], limit=limit)
@@ -221,7 +221,7 @@ def _same(rest: Sequence[str], options: LineOptions, store: RunStore, printer: P
     before, after = (read(store, ref) for ref in rest[1:])
     for ref, record in zip(rest[1:], (before, after), strict=True):
         if record.debate.problem.id != rest[0]:
-            raise ValueError(f"same: debate {ref} is of problem {record.debate.problem.id}")
+            raise ValueError(f"same: debate {ref} is on problem {record.debate.problem.id}")
     both = compare(before, after, (rest[1], rest[2]))
     value = json_of(both) | {"votes": [json_of(vote) | {"kind": vote.kind} for vote in both.votes]}
     title = f"{both.before} -> {both.after}"
@@ -236,15 +236,15 @@ def _replays(rest: Sequence[str], options: LineOptions, store: RunStore, printer
     elif len(rest) == 2:
         debate = read_replay(store.run, rest[0]).debate(rest[1])
         if debate is None:
-            raise ValueError(f"replays: {rest[0]} holds no debate {rest[1]!r}")
+            raise ValueError(f"replays: {rest[0]} has no debate {rest[1]!r}")
         print_view(debate, printer, lambda: debate_replay_blocks(debate), as_json=options.json)
     else:
-        raise ValueError("replays: name a replay, and perhaps one debate: replays [NAME [ID]]")
+        raise ValueError("replays: name a replay, and optionally one debate: replays [NAME [ID]]")
 
 
 def _evaluations(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
     if rest:
-        raise ValueError("evaluations: takes no arguments; each part that it lists opens as a run does")
+        raise ValueError("evaluations: takes no arguments; each listed part opens like a run")
     notes: list[str] = []
     found = [(one, evaluation_parts(one, notes)) for one in evaluations(store.run, notes)]
     print_evaluations(options.run, found, printer, as_json=options.json)
@@ -259,7 +259,7 @@ def _pairs(rest: Sequence[str], options: LineOptions, store: RunStore, printer: 
         raise ValueError(f"pairs: takes the number of one pair, as in pairs 3; got {' '.join(rest)!r}")
     watched = watched_judge(store.run)
     if watched is None:
-        raise ValueError(f"{store.run}: no judge was watched; held_out.judge_pairs = 100 does so in training")
+        raise ValueError(f"{store.run}: has no judge pairs; held_out.judge_pairs = 100 adds them in training")
     pair = int(rest[0]) if rest else None
     print_pairs(watched, hack_gaps(store.run), printer, pair=pair, as_json=options.json)
 

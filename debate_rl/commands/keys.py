@@ -66,7 +66,7 @@ def _chosen(keys: dict[str, Key], part: str) -> dict[str, Key]:
     chosen = named or {name: key for name, key in keys.items() if word in f"{name} {_meaning(key)}".lower()}
     if not chosen:
         hint = did_you_mean(part, keys, "debate keys alone lists them all")
-        raise ValueError(f"no key has {part!r} in its name or meaning; {hint}")
+        raise ValueError(f"no key contains {part!r} in its name or meaning; {hint}")
     return chosen
 
 

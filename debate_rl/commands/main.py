@@ -136,7 +136,7 @@ def named(words: Sequence[str]) -> tuple[str, list[str]]:
         raise ValueError(f"debate {first} is now debate {now}")
     near = get_close_matches(first, COMMANDS, 1)
     hint = f"did you mean {near[0]!r}?" if near else "debate --help lists them all"
-    raise ValueError(f"no command is named {first!r}; {hint}")
+    raise ValueError(f"unknown command {first!r}; {hint}")
 
 
 def examples(name: str) -> list[str]:

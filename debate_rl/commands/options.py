@@ -31,13 +31,13 @@ def writable(option: typer.CallbackParam, name: str | None) -> str | None:
 def positive(option: typer.CallbackParam, value: int | None) -> int | None:
     """Return an option's number. ValueError if it is below 1."""
     if value is not None and value < 1:
-        raise ValueError(f"{option.opts[0]} {value}: needs 1 or more")
+        raise ValueError(f"{option.opts[0]} {value}: must be at least 1")
     return value
 
 
 def _table_file(option: typer.CallbackParam, name: str | None) -> str | None:
     if name is not None and Path(name).suffix not in (".md", ".tex"):
-        raise ValueError(f"--table {name}: write a name that ends in .md or .tex")
+        raise ValueError(f"--table {name}: the name must end in .md or .tex")
     return writable(option, name)
 
 

@@ -111,7 +111,7 @@ def pass_rate_plan(config: Config, data: Problems, *, samples: int, requests: in
     DataError for problems without a gold answer.
     """
     if known := next((problem.id for problem in data.train if problem.kind in ("open", "rubric")), None):
-        raise DataError(f"{known}: has no gold answer, and so no pass rate; choose other problems")
+        raise DataError(f"{known}: has no gold answer, so it has no pass rate; choose other problems")
     more = {"requests": requests, "direct": True, "mode": config.grader.final, "tokens": False}
     live = config.train.max_live
     return EvalPlan(data.train, data.environment, config.debate, (0,), live, samples, **more)

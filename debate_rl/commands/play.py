@@ -73,7 +73,7 @@ def play(
         refuse_no_gpu(settings)
     environment, posed = _truth(settings.env.kind, problem, answer, kind)
     if kind == "rubric" and (settings.verifier.endpoint is None or settings.verifier.own_rubric() is None):
-        raise ValueError("--kind rubric: needs a verifier model, verifier.endpoint, and verifier.rubric")
+        raise ValueError("--kind rubric: needs a verifier model; set verifier.endpoint and verifier.rubric")
     weights = newest_weights(run) if run else None
     console = Console()
     with ExitStack() as stack:

@@ -74,7 +74,7 @@ def _config_of(family: str, seed: int, overrides: Sequence[str]) -> Config:
     if (kind := config.held_out.kind or config.env.kind) not in FAMILIES:
         families = " or ".join(FAMILIES)
         raise ValueError(
-            f"the judge's pairs are made of held-out problems of {families}; these are of {kind!r}"
+            f"judge pairs are only made from held-out problems of {families}; these are of kind {kind!r}"
         )
     return _watching(config)
 

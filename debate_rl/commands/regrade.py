@@ -74,7 +74,7 @@ def regrade(
             tell = partial(progress.advance, progress.add_task(source.name, total=None))
             sheets += regrading.regrade(source, graders, stops, own=own, tell=tell)
     if not any(sheet.problems for sheet in sheets):
-        raise ValueError(f"{what[0]}: no replies with a truth to grade against are stored")
+        raise ValueError(f"{what[0]}: has no stored replies to problems with a gold answer")
     lines = [line for sheet in sheets for line in regrading.lines_of(sheet, clip=bool(clip))]
     gains = list(regrading.gains_of(sheets)) if clip else []
     tables = {"": regrading.table_of(lines, clip=bool(clip))} | (

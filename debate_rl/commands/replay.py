@@ -88,7 +88,7 @@ def replay(
             plain_console().print(f"What changed most: {look}")
     if summary.differ:
         count = f"{summary.differ} of {summary.checked} debates"
-        raise Ended(f"{path}: what is stored is not what its own scheme gives in {count}", DIFFERS)
+        raise Ended(f"{path}: the stored values are not those of its own scheme in {count}", DIFFERS)
 
 
 def refuse_other_keys(overrides: Iterable[str]) -> None:
@@ -101,7 +101,7 @@ def refuse_other_keys(overrides: Iterable[str]) -> None:
             check_key(Config, ".".join(path))
         except ValueError as error:
             raise ConfigError(str(error)) from error
-        raise ConfigError(f"{text}: a replay changes rewards.* and advantages.* only")
+        raise ConfigError(f"{text}: a replay can only change rewards.* and advantages.*")
 
 
 def _replay(

@@ -123,7 +123,7 @@ def solve(
     path = weights_named(run, weights, what)
     if judge is not None and not entry.compares:
         raise ValueError(
-            f"--judge {judge}: {strategy} asks no judge; leave it out, or choose another strategy"
+            f"--judge {judge}: {strategy} uses no judge; leave it out, or choose another strategy"
         )
     judges = None if judge is None else judge_of(judge)
     check_plan(plan, posed.problems, judges and judges[0].debate)
@@ -142,11 +142,11 @@ def solve(
 def _seconds(seconds: float | None, hours: float | None) -> float | None:
     """Return the seconds for all problems. ValueError for two limits, or an invalid one."""
     if seconds is not None and hours is not None:
-        raise ValueError("--seconds and --hours: give one of them")
+        raise ValueError("--seconds and --hours: give only one of them")
     limit = seconds if hours is None else hours * HOUR
     if limit is not None and not 0 < limit < 1e9:
         name = "--seconds" if hours is None else "--hours"
-        raise ValueError(f"{name} {seconds if hours is None else hours:g}: needs more than 0")
+        raise ValueError(f"{name} {seconds if hours is None else hours:g}: must be greater than 0")
     return limit
 
 

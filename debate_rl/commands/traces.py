@@ -87,12 +87,10 @@ def traces(
     if not names:
         raise ValueError("traces: name a recipe, a run, or files of traces")
     if take_winners and debates:
-        raise ValueError("--winners --debates: turns have the winners among them; name one of the two")
+        raise ValueError("--winners --debates: --debates includes the winners; give only one of them")
     stored = take_winners or debates
     if genselect and (stored or samples < 2):
-        raise ValueError(
-            "--genselect: lists solutions that are sampled, --samples 2 or more, and no stored ones"
-        )
+        raise ValueError("--genselect: needs sampled solutions (--samples 2 or more), not stored ones")
     harvest: Harvest | None = None
     if stored:
         harvest = Harvest()
@@ -101,7 +99,7 @@ def traces(
     elif not all(Path(name).suffix.lower() in (".jsonl", ".json", ".parquet") for name in names):
         if len(names) > 1:
             raise ValueError(
-                f"traces: {names[1]}: the replies of one teacher at a time; files are joined later"
+                f"traces: {names[1]}: sample one teacher at a time, and merge the files afterwards"
             )
         harvest = _sampled(names[0], overrides, samples, seed, weights, genselect=genselect)
     elif genselect:
@@ -109,7 +107,7 @@ def traces(
     rows = harvest.traces if harvest is not None else read_traces([Path(name) for name in names])
     kept, lost = chosen(rows, per_problem=per_problem, max_tokens=max_tokens, levels=listed(levels))
     if not kept:
-        raise ValueError(f"{', '.join(names)}: no right reply is left to keep; nothing is written to {out}")
+        raise ValueError(f"{', '.join(names)}: no right reply is left; nothing was written to {out}")
     write_traces(Path(out), kept)
     say = plain_console().print
     figures: dict[str, object] = {"file": out, "traces": len(kept), "left_out": dict(lost)}

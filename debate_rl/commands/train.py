@@ -40,7 +40,8 @@ def train(
     """
     if memory is not None and not (plan and 0 < memory < 1 << 30):
         raise ValueError(
-            f"--memory {memory:g}: is the GiB of a GPU that --plan is for, as in --plan --memory 80"
+            f"--memory {memory:g}: is only used with --plan: the GiB of the planned GPU, as in --plan "
+            f"--memory 80"
         )
     words = overrides or []
     keys = [word for word in words if not word.startswith("stage=")]
@@ -61,7 +62,7 @@ def _do(
 
     ranks = Ranks.launched()
     if ranks.count > 1 and (settings.stages or settings.sft.data):
-        raise ValueError("torchrun: starts RL alone; begin stages and supervised training without it")
+        raise ValueError("torchrun: is only for RL; start stages and supervised training without it")
     say = plain_console(quiet=ranks.index > 0).print
     quiet = ranks.index > 0 or settings.logging.progress == "none"
     tell = plain_console(stderr=True, quiet=quiet).print

@@ -257,11 +257,9 @@ class Config(Seeded):
         check_stages(self.stages)
         ends = {"train.epochs": self.train.epochs, "train.target": self.train.target}
         if key := next((key for key, value in ends.items() if value is not None), None):
-            raise ValueError(f"{key}: stages say what ends them; leave it out")
+            raise ValueError(f"{key}: the stages decide when they end; leave it out")
         if self.sft.data:
-            raise ValueError(
-                "sft.data: each stage names what it learns itself, as [stages.sft]; leave it out"
-            )
+            raise ValueError("sft.data: each stage has its own replies in [stages.sft]; leave it out")
         for index in range(len(self.stages)):
             check_weights(index, self.of_stage(index).model, self.model)
 
@@ -350,7 +348,7 @@ class Config(Seeded):
             return
         if self.env.kind not in FAMILIES:
             raise ValueError(
-                f"warm_start: there are demonstrations of {', '.join(FAMILIES)} and not of env.kind = "
+                f"warm_start: has demonstrations of {', '.join(FAMILIES)}, not of env.kind = "
                 f"{self.env.kind!r}; leave out warm_start, or choose one of these"
             )
         shown, had = self.warm_start.levels, map(str, self.env.levels or ())
@@ -358,13 +356,13 @@ class Config(Seeded):
             raise ValueError(f"warm_start.levels: not among env.levels: {', '.join(sorted(others))}")
         if self.debate.conversation and self.warm_start.debate_steps:
             raise ValueError(
-                f"warm_start.debate_steps = {self.warm_start.debate_steps}: shows single turns, and no "
-                "conversations; set warm_start.debate_steps = 0, or debate.conversation = false"
+                f"warm_start.debate_steps = {self.warm_start.debate_steps}: demonstrates single turns, not "
+                f"conversations; set warm_start.debate_steps = 0, or debate.conversation = false"
             )
         if self.model.lora_rank:
             raise ValueError(
-                f"warm_start changes all weights, and model.lora_rank = {self.model.lora_rank} trains an "
-                "adapter; set model.lora_rank = 0, or leave out warm_start"
+                f"warm_start changes all weights, but model.lora_rank = {self.model.lora_rank} trains an "
+                f"adapter; set model.lora_rank = 0, or leave out warm_start"
             )
 
         held = kinds_of_turns(self.debate)

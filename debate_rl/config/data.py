@@ -85,7 +85,7 @@ class MixedSet(ProblemSet):
     @classmethod
     def _possible_name(cls, value: str) -> str:
         if not NAME.fullmatch(value):
-            raise ValueError(f"{value!r} is the name of metrics; use small letters, digits and _")
+            raise ValueError(f"{value!r} becomes part of metric names; use lower-case letters, digits and _")
         return value
 
 
@@ -130,8 +130,8 @@ class DifficultyConfig(Settings):
             low, high = value_at(self.at_least, step), value_at(self.at_most, step)
             if low > high:
                 raise ValueError(
-                    f"env.difficulty.at_least = {low:g} is above at_most = {high:g} at step {step}; no "
-                    "problem has such a pass rate"
+                    f"env.difficulty.at_least = {low:g} is above at_most = {high:g} at step {step}, so no "
+                    f"problem would be left"
                 )
         return self
 
@@ -174,7 +174,9 @@ class EnvConfig(ProblemSet):
         check_mix(self.mix)
         for key in OF_ONE_SET:
             if getattr(self, key) != type(self).model_fields[key].default:
-                raise ValueError(f"env.{key}: is of one data set; with env.mix give it to each [[env.mix]]")
+                raise ValueError(
+                    f"env.{key}: applies to a single data set; with env.mix, set it in each [[env.mix]]"
+                )
         return self
 
 
@@ -230,7 +232,8 @@ class HeldOutConfig(HeldOutSet):
         for name in value:
             if not re.fullmatch(r"[a-z][a-z0-9_]{0,39}", name) or name in OF_FIGURES:
                 raise ValueError(
-                    f"{name!r} is the name of figures; use small letters, digits and _, and none of "
+                    f"{name!r} becomes part of figure names; use lower-case letters, digits and _, but none "
+                    f"of "
                     f"{', '.join(OF_FIGURES)}"
                 )
         return value
@@ -283,7 +286,9 @@ class ShotsConfig(Files):
     def _possible(self) -> Self:
         for key in ("path", "fields"):
             if not self.count and getattr(self, key):
-                raise ValueError(f"{key}: {getattr(self, key)!r} counts with shots.count alone, which is 0")
+                raise ValueError(
+                    f"{key}: {getattr(self, key)!r} only has an effect with shots.count, which is 0"
+                )
         return self
 
     def count_at(self, step: int) -> int:

@@ -27,5 +27,5 @@ class EngineConfig(Settings):
     @model_validator(mode="after")
     def _of_a_service(self) -> Self:
         if self.kind == "local" and self.base_url is not None:
-            raise ValueError('base_url: is the address of a service; set kind = "tinker", or leave it out')
+            raise ValueError('base_url: is only used by a service; set kind = "tinker", or leave it out')
         return self

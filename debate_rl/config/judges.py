@@ -73,10 +73,9 @@ def judge_tables(folder: Path) -> Mapping[str, Any]:
         for key in table:
             if key not in KEYS[name]:
                 raise ValueError(
-                    f"{path}: {name}.{key}: decides no ballot; a judge's are {', '.join(KEYS[name])}"
+                    f"{path}: {name}.{key}: does not affect ballots; a judge's keys are "
+                    f"{', '.join(KEYS[name])}"
                 )
     if "debate" not in tables:
-        raise ValueError(
-            f"{path}: has no table [debate], by which a judge knows its ballots; export it again"
-        )
+        raise ValueError(f"{path}: has no table [debate], which defines the judge's ballots; export it again")
     return {**tables, "debate": {**tables.get("debate", {}), "prompts": str(folder / PROMPTS)}}

@@ -31,8 +31,8 @@ class LikelihoodConfig(Settings):
     def _has_both(self) -> Self:
         if _fields(self.prompt) != FIELDS:
             raise ValueError(
-                f"prompt: needs $reasoning and then $answer, once each, and no other field ($$ is a dollar "
-                f"sign); got {self.prompt!r}"
+                f"prompt: must contain $reasoning, then $answer, once each and no other field ($$ is a "
+                f"dollar sign); got {self.prompt!r}"
             )
         return self
 

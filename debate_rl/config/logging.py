@@ -36,7 +36,7 @@ class LoggingConfig(Settings):
     def _is_a_project(cls, project: object) -> object:
         """Refuse a project name that W&B would refuse at the start of the run."""
         if isinstance(project, dict):
-            raise ValueError("is now the project alone; the name of the run is the variable WANDB_NAME")
+            raise ValueError("is only the project now; set the run's name in the variable WANDB_NAME")
         if isinstance(project, str) and not re.fullmatch(r"[^/\\#?%:]{1,128}", project):
-            raise ValueError("is a name of 1 to 128 characters, none of them / \\ # ? % :")
+            raise ValueError("must have 1 to 128 characters, without / \\ # ? % :")
         return project

@@ -63,15 +63,15 @@ class VLLMConfig(Settings):
     def _different_urls(self) -> Self:
         urls = [checked_url(url, "servers") for url in self.servers]
         if twice := next((url for url in urls if urls.count(url) > 1), None):
-            raise ValueError(f"servers: {twice} is listed twice; name each server once")
+            raise ValueError(f"servers: {twice} is listed twice; list each server once")
         return self
 
     @model_validator(mode="after")
     def _engines_or_servers(self) -> Self:
         if self.engines and self.servers:
             raise ValueError(
-                f"servers: engines = {self.engines} would be started, but servers run already; "
-                "leave out one of the two"
+                f"servers: engines = {self.engines} would be started in addition to running servers; leave "
+                f"out one of the two"
             )
         return self
 
@@ -154,13 +154,13 @@ class ModelConfig(Settings):
             return self
         given = f'quantization = "{self.quantization}"'
         if self.lora_rank == 0:
-            raise ValueError(f"{given}: is of a base that is not trained; set lora_rank for an adapter on it")
+            raise ValueError(f"{given}: needs a base that is not trained; set lora_rank for an adapter")
         if self.name_or_path is None:
-            raise ValueError(f"{given}: is of a checkpoint; a tiny model is not quantized")
+            raise ValueError(f"{given}: needs a checkpoint; a tiny model cannot be quantized")
         if self.policy in ENGINES:
             raise ValueError(
-                f"{given}: an engine would sample with a base that is not quantized, the learner learn on "
-                f'another (vLLM has no bitsandbytes since 0.28); leave out policy = "{self.policy}"'
+                f"{given}: the engine would sample from an unquantized base and the learner train on a "
+                f'quantized one (vLLM dropped bitsandbytes in 0.28); leave out policy = "{self.policy}"'
             )
         return self
 

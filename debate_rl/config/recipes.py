@@ -83,7 +83,7 @@ def _find(name: str, shipped: Mapping[str, Path], home: Path, what: str) -> Path
     if path.is_file():
         return path
     if path.is_dir():
-        raise ConfigError(f"{name}: is a folder, and a configuration is a TOML file")
+        raise ConfigError(f"{name}: is a folder, but a configuration must be a TOML file")
     own = (path.relative_to(home) if path.is_relative_to(home) else path).with_suffix("").as_posix()
     if own in shipped:
         return shipped[own]
@@ -190,21 +190,23 @@ def _with_base(path: Path, above: Sequence[Path] = ()) -> dict[str, object]:
     if under.resolve() in above:
         raise ConfigError(f"{path}: base: {base!r} is based on this recipe")
     if len(above) == MOST_BASES:
-        raise ConfigError(f"{path}: base: {base!r} would be below {MOST_BASES} recipes, and no more are read")
+        raise ConfigError(
+            f"{path}: base: {base!r} is the base of more than {MOST_BASES} recipes in a row; use fewer"
+        )
     return merged(_with_base(under, above), tables)
 
 
 def _named_in(path: Path, name: object, key: str) -> Path:
     """Return the file of a recipe that another names: a shipped one, or relative to the other's folder."""
     if not isinstance(name, str):
-        raise ConfigError(f"{path}: {key}: is the name or the file of a recipe (got {name!r})")
+        raise ConfigError(f"{path}: {key}: must be the name or the file of a recipe (got {name!r})")
     own = path.parent / name
     try:
         found = own if own.is_file() else find_recipe(name)
     except ConfigError as error:
         raise ConfigError(f"{path}: {key}: {error}") from error
     if _is_of_a_run(found):
-        raise ConfigError(f"{path}: {key}: {name!r} is the configuration of a run, and no recipe")
+        raise ConfigError(f"{path}: {key}: {name!r} is the configuration of a run, not a recipe")
     return found
 
 
@@ -230,7 +232,7 @@ def _of_key(settings: Config, key: str) -> str:
         value = getattr(value, name, None) if name in getattr(type(value), "model_fields", ()) else None
     if not isinstance(value, str | int | float):
         raise ConfigError(
-            f"run.dir = {settings.run.dir!r}: {{{key}}} is neither recipe nor a key with one value"
+            f"run.dir = {settings.run.dir!r}: {{{key}}} is neither recipe nor a key with a single value"
         )
     return str(value).replace("/", "-")
 
@@ -269,7 +271,7 @@ def parse_override(text: str) -> tuple[list[str], object]:
     except (RecursionError, ValueError) as error:
         raise ConfigError(f"{key}: {raw[:40]!r}... cannot be read as TOML: {error}") from error
     if key.count(".") >= DEEPEST:
-        raise ConfigError(f"{key[:40]!r}...: no key has so many parts")
+        raise ConfigError(f"{key[:40]!r}...: has too many parts for a key")
     return [part.strip() for part in key.split(".")], value
 
 
@@ -433,8 +435,8 @@ def _refuse_own_code(tables: Mapping[str, object], path: Path) -> None:
     """Raise ConfigError if a configuration names code."""
     for key, value in named_code(tables):
         raise ConfigError(
-            f"{path}: {key}={value!r} names code. Code that a run names is not loaded, as the run may "
-            "have been made elsewhere; DEBATE_OWN_CODE=1 loads it"
+            f"{path}: {key}={value!r} names code. Code of a run is not loaded, because the run may come "
+            f"from elsewhere; DEBATE_OWN_CODE=1 allows it"
         )
 
 

@@ -26,8 +26,8 @@ def check_rewards(rewards: RewardConfig, advantages: AdvantageConfig, verifier: 
     _refuse_wins_without_baseline(rewards, advantages)
     if max(values_of(rewards.judge_verdict_weight)) > 0 and verifier.endpoint is None:
         raise ValueError(
-            "rewards.judge_verdict_weight: needs the verifier model whose preferences it weighs; "
-            "name one as verifier.endpoint, or set it to 0"
+            "rewards.judge_verdict_weight: needs a verifier model, whose preferences it weights; set "
+            "verifier.endpoint, or set it to 0"
         )
 
 
@@ -41,12 +41,12 @@ def check_labels(rewards: RewardConfig, verifier: VerifierConfig, control: objec
     """Raise ValueError, with the key and a way out, for labels without a source, or two controls at once."""
     if rewards.pseudo == "verified" and (verifier.endpoint is None or not verifier.beside_truth):
         raise ValueError(
-            'rewards.pseudo = "verified": keeps the labels that a verifier model agrees with; name one as '
-            "verifier.endpoint and set verifier.beside_truth = true, or choose another rule"
+            'rewards.pseudo = "verified": needs a verifier model, whose verdicts confirm labels; set '
+            "verifier.endpoint and verifier.beside_truth = true, or choose another rule"
         )
     if control == "random_reward" and rewards.pseudo != "none":
         raise ValueError(
-            'train.control = "random_reward": coins stand for truth, and so would rewards.pseudo = '
+            'train.control = "random_reward": coins replace truth, and so would rewards.pseudo = '
             f'"{rewards.pseudo}"; leave out one of them'
         )
     if isinstance(control, Mapping) and len(control) != 1:
@@ -58,9 +58,9 @@ def check_returns(debate: DebateConfig, rewards: RewardConfig, advantages: Advan
     rewarded = max(values_of(rewards.truth_weight)) > 0 and rewards.truth_rounds == "all"
     if advantages.discount and debate.min_rounds is not None and rewarded:
         raise ValueError(
-            f"advantages.discount = {advantages.discount:g} sums the truth of later rounds, and debates that "
-            f"agree stop (debate.min_rounds = {debate.min_rounds}) and have fewer: to be right and disagree "
-            'would earn more; set rewards.truth_rounds = "last", or leave out one of the two'
+            f"advantages.discount = {advantages.discount:g} sums the truth rewards of later rounds, and "
+            f"debates that agree end early (debate.min_rounds = {debate.min_rounds}), so being right but "
+            'disagreeing would earn more; set rewards.truth_rounds = "last", or leave out one of the two'
         )
 
 
@@ -71,12 +71,12 @@ def check_keys(debate: DebateConfig, advantages: AdvantageConfig) -> None:
         if min(protocol.learners for protocol in debate.protocols()) < 2 or debate.protocol in GAMES:
             one = f'debate.protocol = "{debate.protocol}"' if debate.protocol in GAMES else "one agent learns"
             raise ValueError(
-                f"{key} compares the agents that speak at once in a debate, and with {one} there are no two; "
+                f"{key} compares agents that speak at the same time, but with {one} there are never two; "
                 "choose another key"
             )
         if advantages.discount and key.split(".")[1] in CREDIT:
             raise ValueError(
-                f"{key} compares a turn with others of its debate, and with advantages.discount = "
+                f"{key} compares a turn with others of its debate, but with advantages.discount = "
                 f"{advantages.discount:g} their later rewards depend on it; leave out one of the two"
             )
 
@@ -85,13 +85,13 @@ def check_likelihood(learner: LearnerConfig, *, dynamic_sampling: int) -> None:
     """Raise ValueError if a likelihood reward has no frozen reader, or begins too late to matter."""
     if not learner.needs_reference:
         raise ValueError(
-            "rewards.likelihood_weight: reads by the frozen reference, and there is none (learner.beta = 0); "
+            "rewards.likelihood_weight: needs the frozen reference, but there is none (learner.beta = 0); "
             "set learner.keep_reference = true, or learner.beta above 0"
         )
     if learner.reference_every:
         raise ValueError(
-            "rewards.likelihood_weight: reads by a frozen reference, and learner.reference_every = "
-            f"{learner.reference_every} changes it, and with it what the reward means; set it to 0"
+            "rewards.likelihood_weight: needs a frozen reference, but learner.reference_every = "
+            f"{learner.reference_every} changes it and so the meaning of the reward; set it to 0"
         )
     if dynamic_sampling:
         raise ValueError(
@@ -103,7 +103,7 @@ def check_likelihood(learner: LearnerConfig, *, dynamic_sampling: int) -> None:
 def _refuse_blind(key: str, rewards: RewardConfig) -> None:
     if rewards.truth_correct in (rewards.truth_wrong, rewards.truth_missing):
         raise ValueError(
-            f"{key} finds the right solution by its truth reward; others also get "
+            f"{key} finds right solutions by their truth reward, but others also get "
             f"rewards.truth_correct = {rewards.truth_correct:g}"
         )
 
@@ -116,7 +116,7 @@ def _refuse_bonus(key: str, rewards: RewardConfig) -> None:
     }
     if named := [name for name, given in parts.items() if given]:
         raise ValueError(
-            f"{key} finds the right solution by its truth reward, and {named[-1]} is part of that; "
+            f"{key} finds right solutions by their truth reward, but {named[-1]} also changes this reward; "
             "leave out one of them"
         )
 
@@ -125,8 +125,8 @@ def _refuse_later_labels(key: str, rewards: RewardConfig) -> None:
     later = ("voted", "anchored", *(["last_majority"] if key.endswith('"context"') else []))
     if rewards.pseudo in later:
         raise ValueError(
-            f'{key} is what was known before a turn, and rewards.pseudo = "{rewards.pseudo}" says what was '
-            'right only after it; set rewards.pseudo = "majority", or another key'
+            f'{key} depends on what was known before a turn, but rewards.pseudo = "{rewards.pseudo}" labels '
+            f'it only afterwards; set rewards.pseudo = "majority", or another key'
         )
 
 
@@ -134,8 +134,8 @@ def _refuse_wins_without_baseline(rewards: RewardConfig, advantages: AdvantageCo
     name = "mixed" if rewards.mix == "rewards" else "peer"
     if rewards.peer == "win_rate" and getattr(advantages, name).baseline == "none":
         raise ValueError(
-            'rewards.peer = "win_rate": is 1/2 on average, and without a baseline every solution would be '
-            f'praised; set advantages.{name}.baseline = "group", or rewards.peer = "margin"'
+            'rewards.peer = "win_rate": is 1/2 on average, so without a baseline every solution would be '
+            f'reinforced; set advantages.{name}.baseline = "group", or rewards.peer = "margin"'
         )
 
 
@@ -145,21 +145,21 @@ def check_seats(
     """Raise ValueError for seats that nobody can take, and for a remote endpoint without a seat."""
     if "remote" in debate.seats and remote.endpoint is None:
         raise ValueError(
-            f'debate.seats: agent {debate.seats.index("remote")} is "remote", and nobody is named; set '
-            "remote.endpoint"
+            f'debate.seats: agent {debate.seats.index("remote")} is "remote", but no endpoint is named; '
+            "set remote.endpoint"
         )
     if remote.endpoint is not None and "remote" not in debate.seats:
-        raise ValueError('remote.endpoint: nobody asks it; set a seat of debate.seats to "remote"')
+        raise ValueError('remote.endpoint: is not used; set a seat of debate.seats to "remote"')
     if "frozen" not in debate.seats or model.policy != "vllm":
         return
     ways = 'leave out model.policy, or name the model as remote.endpoint and set the seat to "remote"'
     if not model.lora_rank:
         raise ValueError(
-            'debate.seats: "frozen" with model.policy = "vllm" needs an adapter, since an engine holds whole '
-            f"weights once: set model.lora_rank, {ways}"
+            'debate.seats: "frozen" with model.policy = "vllm" needs an adapter, because an engine '
+            f"holds only one copy of full weights: set model.lora_rank, {ways}"
         )
     if warm_start.from_run is not None:
         raise ValueError(
-            'debate.seats: "frozen" with model.policy = "vllm" is the base without an adapter, and '
-            f"warm_start.from_run = {warm_start.from_run!r} begins with one that has learnt: {ways}"
+            'debate.seats: "frozen" with model.policy = "vllm" is the base without an adapter, but '
+            f"warm_start.from_run = {warm_start.from_run!r} starts from a trained adapter: {ways}"
         )

@@ -45,7 +45,7 @@ class TargetConfig(Settings):
     @classmethod
     def _held_out(cls, value: str) -> str:
         if not FIGURE.fullmatch(value):
-            raise ValueError(f'{value!r} is not a held-out figure; name one, as "debate/winner/accuracy"')
+            raise ValueError(f'{value!r} is not a held-out figure; use one such as "debate/winner/accuracy"')
         return value
 
     @model_validator(mode="after")
@@ -101,7 +101,7 @@ class StageConfig(Settings):
     @classmethod
     def _possible_name(cls, value: str) -> str:
         if not re.fullmatch(r"[a-z][a-z0-9_]{0,39}", value):
-            raise ValueError(f"{value!r} is the name of a folder; use small letters, digits and _")
+            raise ValueError(f"{value!r} must be a valid folder name; use lower-case letters, digits and _")
         return value
 
     @model_validator(mode="after")
@@ -109,16 +109,16 @@ class StageConfig(Settings):
         if self.max_steps is None and not self.supervised:
             raise ValueError("max_steps: is missing; a stage that learns from debates needs it")
         if self.max_steps is not None and self.min_steps > self.max_steps:
-            raise ValueError(f"min_steps = {self.min_steps} are more than max_steps = {self.max_steps}")
+            raise ValueError(f"min_steps = {self.min_steps} is more than max_steps = {self.max_steps}")
         if (self.figure is None) != (self.target is None):
-            raise ValueError("figure and target: one says nothing without the other; set both, or neither")
+            raise ValueError("figure and target: each needs the other; set both, or neither")
         if self.demote_below is not None and self.figure is None:
-            raise ValueError(f"demote_below = {self.demote_below:g}: is of a figure; set figure and target")
+            raise ValueError(f"demote_below = {self.demote_below:g}: needs a figure; set figure and target")
         for key in ("steps", "epochs", "target"):
             if key in self.train:
-                raise ValueError(f"train.{key}: the stage itself says when it ends; leave it out")
+                raise ValueError(f"train.{key}: the stage decides when it ends; leave it out")
         if self.figure is not None and self.held_out.get("every") == 0:
-            raise ValueError("held_out.every = 0: no evaluation would show its target; set it above 0")
+            raise ValueError("held_out.every = 0: no evaluation would measure the target; set it above 0")
         self.goal(demotes=True)
         return self
 
@@ -204,7 +204,7 @@ def check_stages(stages: Sequence[StageConfig]) -> None:
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise ValueError(f"stages: two are named {twice!r}; give each its own name")
     if stages[0].demote_below is not None:
-        raise ValueError(f"stages.0.demote_below: no stage is before {stages[0].name!r}; leave it out")
+        raise ValueError(f"stages.0.demote_below: {stages[0].name!r} is the first stage; leave it out")
 
 
 def _beside_weights(index: int, own: Table, model: Table) -> Table:

@@ -44,10 +44,11 @@ class VerifierConfig(RoleConfig, WriterConfig):
         if self.endpoint is None:
             fields = type(self).model_fields
             if changed := [name for name in fields if getattr(self, name) != fields[name].default]:
-                raise ValueError(f"{changed[0]}: is for a verifier model; name one as verifier.endpoint")
+                raise ValueError(f"{changed[0]}: only applies to a verifier model; set verifier.endpoint")
         if self.samples > 1 and self.temperature == 0:
             raise ValueError(
-                f"samples = {self.samples}: at temperature 0 all are the same; set verifier.temperature, or 1"
+                f"samples = {self.samples}: all samples are equal at temperature 0; set "
+                f"verifier.temperature, or use 1"
             )
         return self
 

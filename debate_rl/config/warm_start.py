@@ -64,7 +64,7 @@ class WarmStartConfig(Levels):
     @classmethod
     def _probabilities(cls, value: tuple[float, ...]) -> tuple[float, ...]:
         if not value or not all(0 <= share <= 1 for share in value):
-            raise ValueError("needs a probability in 0..1 for each persona, at least one")
+            raise ValueError("needs at least one probability in 0..1, for the personas in turn")
         return value
 
     @model_validator(mode="after")
@@ -73,8 +73,8 @@ class WarmStartConfig(Levels):
             right, lure = self.right[agent % len(self.right)], self.lure[agent % len(self.lure)]
             if right + lure > 1 + 1e-9:
                 raise ValueError(
-                    f"right and lure are shares of the same demonstrations, and those of one persona are "
-                    f"{right:g} + {lure:g} > 1: lower one of them"
+                    f"right and lure are fractions of the same demonstrations, but for one persona they are "
+                    f"{right:g} + {lure:g} > 1; lower one of them"
                 )
         return self
 

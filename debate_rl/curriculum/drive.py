@@ -110,7 +110,8 @@ class Driver:
         if any(one.name == self.only and one.end for one in record.visits):
             return False
         raise ValueError(
-            f"stage={self.only}: begins with the weights of {visit.name!r}, which is not over; do it first"
+            f"stage={self.only}: begins with the weights of {visit.name!r}, which has not ended; train that "
+            f"stage first"
         )
 
     def _check_stages(self, record: Curriculum) -> None:
@@ -119,8 +120,8 @@ class Driver:
             if not (visit.end == "demoted") <= visit.stage < len(self.stages):
                 raise CurriculumError(
                     f"{self.run / NAME}: visits.{index}.stage: {visit.stage} ({visit.name!r}, "
-                    f"{visit.end or 'under way'}) does not go with the {len(self.stages)} stages of the "
-                    "recipe; choose another run.dir"
+                    f"{visit.end or 'under way'}) does not match the {len(self.stages)} stages of the "
+                    f"recipe; choose another run.dir"
                 )
 
     def _next(self, visits: tuple[Visit, ...]) -> Visit | None:
@@ -217,8 +218,8 @@ def check_stage_runs(config: Config, look: Look, *, over: Container[str] = ()) -
             vocabulary = tiny_vocabulary(own) if vocabulary is None else vocabulary
             if tiny_vocabulary(own) != vocabulary:
                 raise ValueError(
-                    "env: other problems than the first stage's change the vocabulary of model.tiny; give "
-                    "all stages one env.levels, and choose by sampling.levels"
+                    "env: problems other than the first stage's would change the vocabulary of model.tiny; "
+                    "use one env.levels for all stages, and sampling.levels for each"
                 )
 
 
@@ -249,13 +250,13 @@ def _refuse_out_of_reach(stage: StageConfig, data: Problems, config: Config) -> 
     name = "" if head in ("direct", "debate", "judge") else head
     if name not in sets or not config.held_out.every:
         raise ValueError(
-            f"figure = {stage.figure!r}: nothing is evaluated that would show it (held_out.limit, "
+            f"figure = {stage.figure!r}: is not evaluated (held_out.limit, "
             f"held_out.every{', held_out.more.' + name if name else ''})"
         )
     ids = [problem.id for problem in sets[name]]
     best = clustered_mean([1.0] * len(ids), ids).low
     if not best >= stage.target:
         raise ValueError(
-            f"target = {stage.target:g}: cannot be reached, the interval of {len(ids)} right answers to "
-            f"{len(ids)} problems begins at {best:.3f}; raise held_out.limit, or lower the target"
+            f"target = {stage.target:g}: cannot be reached: for {len(ids)} right answers to {len(ids)} "
+            f"problems the interval begins at {best:.3f}; raise held_out.limit, or lower the target"
         )

@@ -67,7 +67,7 @@ def read_curriculum(run: Path) -> Curriculum | None:
     except (OSError, ValueError) as error:
         raise CurriculumError(f"{path}: is damaged: {error}; choose another run.dir") from error
     if found.format != FORMAT:
-        raise CurriculumError(f"{path}: has format {found.format}, and this version reads {FORMAT}")
+        raise CurriculumError(f"{path}: has format {found.format}, but this version reads {FORMAT}")
     folders = (visit.folder for visit in found.visits)
     bad = (one for one in folders if one in ("", "..") or Path(one).name != one)
     if (strange := next(bad, None)) is not None:

@@ -106,7 +106,7 @@ def plan_lines(config: Config, run: Path, gib: float | None, ranks: Ranks) -> li
     needs = planned(config, data, there=there, done=done, ranks=ranks.count, assumed=known_only)
     if needs is None:
         raise ValueError(
-            f"--plan: {config.model.policy or config.engine.kind}: what another engine needs is not known"
+            f"--plan: {config.model.policy or config.engine.kind}: the needs of another engine are unknown"
         )
     time = time_line(needs, run if run.is_dir() else None, here=gib is None)
     said = [f"  assumed {what}" for what in assumed]

@@ -31,11 +31,11 @@ def weights_named(run: Path | None, name: str, what: str) -> Path | None:
     """
     if run is None:
         if name != "newest":
-            raise ValueError(f"--weights {name}: {what} is a recipe, the model as it is; name a run")
+            raise ValueError(f"--weights {name}: {what} is a recipe without checkpoints; name a run")
         return None
     chosen = named_weights(run, name)
     if len(chosen) != 1:
-        raise ValueError(f"--weights {name}: is {len(chosen)} checkpoints; name one")
+        raise ValueError(f"--weights {name}: matches {len(chosen)} checkpoints; name one")
     return chosen[0]
 
 
@@ -56,7 +56,7 @@ def graded_problems(config: Config, key: str) -> tuple[Environment, tuple[Proble
     if not problems:
         raise DataError(NO_PROBLEMS)
     if known := next((one.id for one in problems if one.kind in ("open", "rubric")), None):
-        raise DataError(f"{known}: has no gold answer, and no strategy is right or wrong on it")
+        raise DataError(f"{known}: has no gold answer, so strategies cannot be graded on it")
     return environment, problems
 
 

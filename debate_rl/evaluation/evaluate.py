@@ -56,7 +56,7 @@ def evaluate(
 def check_modes(modes: Sequence[Mode], problems: Sequence[Problem]) -> None:
     """Raise ValueError if these problems cannot be graded in one of the modes."""
     if "first_letter" in modes and any(problem.kind != "choice" for problem in problems):
-        raise ValueError("--modes first_letter: is for multiple choice, and not all of these problems are")
+        raise ValueError("--modes first_letter: is for multiple choice, but some of these problems are not")
 
 
 def with_modes(scores: Scores, played: Played, environment: Environment, modes: Sequence[Mode]) -> Scores:

@@ -149,7 +149,7 @@ def _refuse_other(folder: Path, what: Mapping[str, object]) -> None:
     begun = (LOCK, half_written(path).name)  # all that a start on a full disk leaves
     entries = sorted(entry.name for entry in folder.iterdir() if entry.name not in begun)
     if entries and IDENTITY not in entries:
-        raise EvaluationError(f"{folder}: holds {entries[0]} and no evaluation; choose another --out")
+        raise EvaluationError(f"{folder}: contains {entries[0]} and no evaluation; choose another --out")
     if not entries:
         return
     try:
@@ -159,8 +159,8 @@ def _refuse_other(folder: Path, what: Mapping[str, object]) -> None:
         raise EvaluationError(f"{path}: is damaged; choose another --out") from error
     if different:
         raise EvaluationError(
-            f"{folder}: holds an evaluation with other {', '.join(different)}; nothing was changed in it: "
-            "choose another --out, or none"
+            f"{folder}: contains an evaluation with other {', '.join(different)}; nothing was changed; "
+            f"choose another --out, or none"
         )
 
 
@@ -216,7 +216,7 @@ def _reply_lines(path: Path) -> dict[str, tuple[int, int]]:
             if not line.endswith(b"\n"):
                 break
             raise EvaluationError(
-                f"{path}:{number}: not a reply ({error}); remove the file, whose replies are sampled anew"
+                f"{path}:{number}: not a reply ({error}); remove the file, and its replies are sampled again"
             ) from error
         lines[kept.request] = begin, begin + len(line)
         begin += len(line)

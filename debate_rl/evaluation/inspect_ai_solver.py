@@ -94,7 +94,7 @@ class InspectPolicy:
 
     async def update(self, weights: object, version: int) -> None:
         """Raise NotImplementedError: this model cannot be trained here."""
-        raise NotImplementedError("a model of Inspect AI is evaluated, and not trained")
+        raise NotImplementedError("a model of Inspect AI can be evaluated, not trained")
 
 
 def _answered(state: Any, debate: Debate) -> Any:

@@ -178,7 +178,7 @@ def tasks_of(subjects: Sequence[Subject], weights: str, options: EvalOptions) ->
     """Return the evaluations of the named weights on each data set."""
     if weights != "newest" and not any(subject.run for subject in subjects):
         what = subjects[0].name
-        raise ValueError(f"--weights {weights}: {what} is a recipe, the model as it is; name a run")
+        raise ValueError(f"--weights {weights}: {what} is a recipe without checkpoints; name a run")
     return [
         EvalTask(subject, one, path, options, wrong)
         for subject in subjects

@@ -48,7 +48,7 @@ def deployment_of(gpus: str, bits: int, speed: float | None, file: str | None) -
     """Return the plan of the options. ValueError for options that contradict each other."""
     count, card = gpus_named(gpus)
     if bits not in (4, 8, 16):
-        raise ValueError(f"--bits {bits}: is 16, 8 or 4")
+        raise ValueError(f"--bits {bits}: must be 16, 8 or 4")
     if speed is not None and not (0 < speed < 1e9 and file is None):
         raise ValueError(f"--speed {speed:g}: needs more than 0, and excludes --measured")
     if file is None:
@@ -68,7 +68,7 @@ def gpus_named(text: str) -> tuple[int, Card]:
     found = next((card for card in CARDS if card.name.split()[0].upper() == name), None)
     if found is None or not 1 <= count <= 64:
         known = ", ".join(card.name.split()[0] for card in CARDS)
-        raise ValueError(f"--gpus {text}: write how many of which, as in 4xL4; known: {known}")
+        raise ValueError(f"--gpus {text}: write number and kind, as in 4xL4; known: {known}")
     return count, found
 
 
@@ -79,7 +79,7 @@ def measured(file: str) -> tuple[float, float]:
         speed, tokens = float(figures["tokens_per_second"]), float(figures["tokens_generated"])
         return speed, tokens / int(figures["problems"])
     except (LookupError, TypeError, ValueError, ZeroDivisionError) as error:
-        raise ValueError(f"--measured {file}: has no speed; name what debate solve --json wrote") from error
+        raise ValueError(f"--measured {file}: has no speed; name a file of debate solve --json") from error
 
 
 def deployment(

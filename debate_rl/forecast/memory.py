@@ -361,8 +361,8 @@ class EngineMemory:
             least = self.weights + self.overhead + self.limit * self.token
             raise ValueError(
                 f"model.vllm.gpu_memory_utilization={config.model.vllm.gpu_memory_utilization:g}: "
-                f"{size(self.share)} leave a cache of {self.tokens:,} tokens, and a reply with its prompt "
-                f"may have {self.limit:,}; give it {size(least)} or more, or lower debate.context_tokens "
+                f"{size(self.share)} leave room for {self.tokens:,} cached tokens, but a prompt with its "
+                f"reply may have {self.limit:,}; use {size(least)} or more, or lower debate.context_tokens "
                 f"({load.longest:,} are enough)"
             )
 

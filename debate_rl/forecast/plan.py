@@ -113,7 +113,7 @@ class Plan:
         if self.memory is not None and self.too_large and not self.config.train.over_memory:
             needed = in_words(self.memory, self.there)
             raise TooLargeError(
-                f"a run whose replies all spend their limit does not fit the memory: {needed}; "
+                f"the run does not fit in memory if all replies reach their limit: {needed}; "
                 f"{cure(self.memory, self.config, self.there)}, or allow it with train.over_memory=true"
             )
 

@@ -221,7 +221,7 @@ class EnginePool(EngineClient):
                 raise
             except Exception as error:
                 raise EngineError(
-                    f"engine {index} did not get the weights: {error} (see {self.log})"
+                    f"engine {index} did not receive the weights: {error} (see {self.log})"
                 ) from error
             self._lacking.discard(index)
 

@@ -68,7 +68,7 @@ class Batcher(Generic[Request, Result]):
 
     @contextmanager
     def hold(self) -> Generator[None]:
-        """Answer nothing within the block, after which its caller sends a request or ends at once."""
+        """Answer nothing within the block. Its caller must then send a request or end at once."""
         self._held += 1
         try:
             yield

@@ -268,8 +268,8 @@ class OpenAIPolicy:
                     raise
                 if request.top_k:
                     raise ValueError(
-                        f"debate.top_k = {request.top_k}: is one of vLLM's own settings, and this server "
-                        f"refuses them; set debate.top_k = 0 ({error})"
+                        f"debate.top_k = {request.top_k}: is a setting of vLLM that this server refuses; "
+                        f"set debate.top_k = 0 ({error})"
                     ) from error
                 dialect += 1
                 continue
@@ -285,8 +285,8 @@ class OpenAIPolicy:
     async def update(self, weights: object, version: int) -> None:
         """Raise ValueError: a server of this kind takes no weights."""
         raise ValueError(
-            f"the model {self._model!r} at {self._server.base_url} cannot be trained from here; "
-            "train a local model, or let the server play and be evaluated"
+            f"the model {self._model!r} at {self._server.base_url} cannot be trained; train a local model, "
+            f"or use the server only for evaluation and play"
         )
 
     @property

@@ -74,7 +74,7 @@ class Server:
         self._key = api_key or ""
         if self._key and not (self._key.isascii() and self._key.isprintable() and " " not in self._key):
             raise ValueError(
-                f"{OPENAI.name}: holds a character that no key has, such as a space or a line's end"
+                f"{OPENAI.name}: contains a character that keys cannot have, such as a space or a line break"
             )
         # What is packed may be large, and an answer is small.
         self._headers = {"content-type": "application/json", "accept": "application/json"}
@@ -214,7 +214,7 @@ async def _body(url: str, response: httpx.Response) -> bytes:
     status, data = response.status_code, bytearray()
     coding = response.headers.get("content-encoding", "identity").strip().lower()
     if coding not in ("identity", "", "gzip", "deflate"):
-        raise ServerError(f"{url}: the answer is packed as {coding[:40]!r}", status)
+        raise ServerError(f"{url}: the answer has the unknown encoding {coding[:40]!r}", status)
     async for piece in response.aiter_raw():
         data += piece
         if len(data) > LARGEST_REPLY:

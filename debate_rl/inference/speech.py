@@ -124,7 +124,7 @@ class Speech:
         if self.opens_thinking(messages):
             text = text.lstrip().removeprefix(THINK_START).removeprefix("\n")
             if THINK_END not in text:
-                raise ValueError(f"the prompt opens thinking, and the reply has no {THINK_END}")
+                raise ValueError(f"the prompt opens thinking, but the reply has no {THINK_END}")
         behind = self.continuation((Message("user", "x"),))[:1] if self._encoder.chat else ()
         end = behind if behind and self.ends.issuperset(behind) else self._end_of_text
         return self._encoder.reply_ids(text, (THINK_START, THINK_END)) + end
@@ -136,8 +136,9 @@ class Speech:
         budget = min(request.thinking_tokens, self._tokens_left(request, prompt) - 1)
         if budget <= len(self._closing):
             raise ValueError(
-                f"debate {request.debate}, turn {request.turn}: {budget} tokens are too few to think, since "
-                f"ending it takes {len(self._closing)}; raise debate.thinking_tokens or context_tokens"
+                f"debate {request.debate}, turn {request.turn}: {budget} tokens are too few for thinking, "
+                f"because its end alone takes {len(self._closing)}; raise debate.thinking_tokens or "
+                f"context_tokens"
             )
         seed = derive_seed(request.seed, "thinking")
         most, among = budget - len(self._closing), (request.top_p, request.top_k)

@@ -114,7 +114,7 @@ class VLLMPolicy(RequestingPolicy):
         if not self._sleeps or self._asleep:
             return
         if self._loop.state().busy:
-            raise RuntimeError("vLLM cannot sleep while requests are under way")
+            raise RuntimeError("vLLM cannot sleep while requests are running")
         self._llm.sleep(level=1 if self._takes_adapters else 2)
         self._asleep = True
 
@@ -183,16 +183,18 @@ class VLLMPolicy(RequestingPolicy):
         The adapter is read at once, so errors are raised here and not at the next request.
         """
         if not self._takes_adapters:
-            raise ValueError(f"{path}: is an adapter; make the policy with max_lora_rank of its rank or more")
+            raise ValueError(
+                f"{path}: is an adapter; create the policy with max_lora_rank of at least its rank"
+            )
         self._adapters += 1
         request = import_module("vllm.lora.request").LoRARequest
         lora = request(f"adapter-{self._adapters}", self._adapters, str(path.resolve()))
         try:
             taken = self._llm.llm_engine.add_lora(lora)
         except Exception as error:  # whatever its workers raise at files that do not suit them
-            raise _refused(f"vLLM cannot take the adapter in {path}", error) from error
+            raise _refused(f"vLLM cannot load the adapter in {path}", error) from error
         if not taken:
-            raise ValueError(f"vLLM did not take the adapter in {path}")
+            raise ValueError(f"vLLM did not load the adapter in {path}")
         self._now.replace(lora)
 
     def _remove(self, lora: Any) -> None:
@@ -220,7 +222,9 @@ class VLLMPolicy(RequestingPolicy):
         """Drop everything that vLLM cached with the previous weights."""
         self._llm.collective_rpc("refresh_head")
         if not self._llm.llm_engine.reset_prefix_cache(reset_running_requests=True):
-            raise RuntimeError("vLLM keeps what it computed with the weights before; nothing new was sampled")
+            raise RuntimeError(
+                "vLLM could not drop the cache of the previous weights; nothing new was sampled"
+            )
         self._now.replace(None)
 
     def state(self) -> EngineState:
@@ -366,7 +370,7 @@ def _lora_settings(rank: int, at_once: int = 1) -> dict[str, object]:
 def _folder(weights: object) -> Path:
     if not isinstance(weights, str | Path) or not Path(weights).is_dir():
         raise ValueError(
-            f"vLLM has weights of its own: update takes the folder of an export, got {weights!r:.80}"
+            f"vLLM has its own weights: update needs the folder of an export, got {weights!r:.80}"
         )
     return Path(weights)
 

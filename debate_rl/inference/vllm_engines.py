@@ -101,7 +101,7 @@ def engine_environments(engines: int, each: int, gpus: int, learners: int = 1) -
     """
     if gpus > 1 and engines * each > gpus - learners:
         raise ValueError(
-            f"model.vllm.engines = {engines}, with {each} each, and {learners} that learn need "
+            f"model.vllm.engines = {engines}, with {each} GPUs each, and {learners} learners need "
             f"{engines * each + learners} GPUs; this machine has {gpus}"
         )
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")

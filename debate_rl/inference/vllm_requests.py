@@ -37,7 +37,7 @@ class RequestingPolicy(SpeakingPolicy):
     async def _reply(self, request: SampleRequest, ask: Ask, *, version: int) -> Completion:
         refuse_impossible(request)
         if 0 < request.temperature < COLDEST:
-            raise ValueError(f"temperature {request.temperature}: vLLM has 0, or {COLDEST} and more")
+            raise ValueError(f"temperature {request.temperature}: vLLM allows 0, or {COLDEST} and more")
         prompt = self._speech.prompt(request)
         thinking = self._speech.thinking_draw(request, prompt)
         thought = self._speech.thought(None if thinking is None else await self._drawn(thinking, ask))

@@ -88,9 +88,7 @@ class VLLMServer(RequestingPolicy):
         """Load an adapter from a folder. Running requests keep the adapter they began with."""
         folder = Path(str(weights)).resolve()
         if not (folder / "adapter_config.json").is_file():
-            raise ValueError(
-                f"{self._server.base_url}: a server takes adapters alone, and {folder} holds none"
-            )
+            raise ValueError(f"{self._server.base_url}: a server only takes adapters, but {folder} has none")
         self._adapters += 1
         name = f"{self._run}-{self._adapters}"
         self._folders[name] = folder
@@ -141,8 +139,8 @@ class VLLMServer(RequestingPolicy):
         gaps = [await self._gap(temperature) for temperature in (1.0, 2.0)]
         if gaps[1] > RAW * gaps[0] > 0:
             raise ValueError(
-                f"model.vllm.servers: {self._server.base_url} reports log-probabilities of the model alone; "
-                "start it with --logprobs-mode processed_logprobs"
+                f"model.vllm.servers: {self._server.base_url} reports log-probabilities without the "
+                f"temperature; start it with --logprobs-mode processed_logprobs"
             )
 
     async def _gap(self, temperature: float) -> float:

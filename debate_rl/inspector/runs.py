@@ -59,7 +59,7 @@ def find_runs(path: Path | str) -> list[FoundRun]:
     if not runs:
         run_and_shards(path)  # says it where the path is no folder
         raise TranscriptError(
-            f"{path}: neither a run nor a folder of runs: no transcripts in it, or right below"
+            f"{path}: neither a run nor a folder of runs: no transcripts in it or in its subfolders"
         )
     return runs
 

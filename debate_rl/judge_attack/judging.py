@@ -108,7 +108,7 @@ def check_judged(config: DebateConfig) -> None:
             f"debate.num_agents={config.num_agents}: a judge needs two others to compare; use 3 or more"
         )
     if config.history_rounds == 0:
-        raise ValueError("debate.history_rounds=0: a judge is shown no work to compare; use 1 or more, or -1")
+        raise ValueError("debate.history_rounds=0: a judge would see no work; use 1 or more, or -1")
 
 
 def _peers(seating: Seating, judge: int) -> list[int]:

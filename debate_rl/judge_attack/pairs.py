@@ -103,7 +103,8 @@ def _read(path: Path, kind: type[Line]) -> list[Line]:
             found.append(decode(line, kind))
         except FieldError as error:
             raise ValueError(
-                f"{path}:{number}: is not of a judge's pairs: {error}; without the file nothing is compared"
+                f"{path}:{number}: is not a line of judge pairs: {error}; remove the file to continue "
+                f"without them"
             ) from error
     return found
 

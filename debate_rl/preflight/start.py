@@ -59,8 +59,8 @@ def checked_problems(config: Config) -> tuple[Config, Problems]:
     """Return the configuration with the steps of its epochs, and the problems, after all checks."""
     if config.sft.data:
         raise ValueError(
-            f"sft.data = {list(config.sft.data)}: is a recipe of supervised training, which debate train "
-            "runs; leave it out here, and begin with the weights of that run by warm_start.from_run"
+            f"sft.data = {list(config.sft.data)}: is for supervised training by debate train; leave it out "
+            f"here, and start from that run's weights by warm_start.from_run"
         )
     refuse_training(config)
     refuse_unexplored(config)
@@ -123,15 +123,15 @@ def refuse_unexplored(config: Config) -> None:
     for persona in coldest.agent_personas:
         if persona.temperature < LEAST_TEMPERATURE:
             raise ValueError(
-                f"debate.personas: {persona.name} has temperature {persona.temperature:g}, and a greedy "
-                f"agent explores nothing to learn from; training needs {LEAST_TEMPERATURE} or more"
+                f"debate.personas: {persona.name} has temperature {persona.temperature:g}, but a nearly "
+                f"greedy agent does not explore; training needs {LEAST_TEMPERATURE} or more"
             )
     for key, value, off in (("top_p", debate.top_p, 1), ("top_k", debate.top_k, 0)):
         if value != off:
             raise ValueError(
-                f"debate.{key} = {value:g}: training samples among all tokens, since the likely ones alone "
-                f"have log-probabilities of another distribution; set debate.{key} = {off}, and give it to "
-                "debate eval and debate solve play"
+                f"debate.{key} = {value:g}: training must sample from all tokens, because a restricted "
+                f"distribution has other log-probabilities; set debate.{key} = {off}, and use it only in "
+                f"debate eval and debate solve play"
             )
 
 
@@ -140,8 +140,8 @@ def refuse_without_truth(config: Config, data: Problems) -> None:
     open_ = next((problem.id for problem in data.train if problem.kind in WITHOUT_TRUTH), None)
     if config.train.adaptive and open_ is not None:
         raise ValueError(
-            "train.adaptive: waits for right and for wrong solutions, "
-            f"and the problem {open_!r} has no gold answer; leave it out"
+            f"train.adaptive: waits for right and wrong solutions, but the problem {open_!r} has no gold "
+            "answer; leave it out"
         )
     scored, keys = (
         next((p.id for p in data.train if p.kind == "rubric"), None),
@@ -149,8 +149,8 @@ def refuse_without_truth(config: Config, data: Problems) -> None:
     )
     if scored is not None and keys:
         raise ValueError(
-            f"{keys[0]}: finds the right solution by its truth reward, and the problem {scored!r} has "
-            "verdicts of a verifier model in its place; choose another key"
+            f"{keys[0]}: finds right solutions by their truth reward, but the problem {scored!r} only has "
+            f"verdicts of a verifier model; choose another key"
         )
     if not config.rewards.reads_likelihood:
         return
@@ -159,8 +159,8 @@ def refuse_without_truth(config: Config, data: Problems) -> None:
     unlikely = next((problem for problem in data.train if gold_of(problem) is None), None)
     if unlikely is not None:
         raise ValueError(
-            f"rewards.likelihood_weight: is about the gold answer, and the problem {unlikely.id!r} of kind "
-            f"{unlikely.kind!r} has none that a reader could predict; set it to 0, or leave such problems out"
+            f"rewards.likelihood_weight: needs a gold answer that a reader can predict, but the problem "
+            f"{unlikely.id!r} of kind {unlikely.kind!r} has none; set it to 0, or leave such problems out"
         )
 
 
@@ -174,8 +174,8 @@ def refuse_modes(config: Config, data: Problems) -> None:
             letters = kind == "choice"
             if (mode == "first_letter" and not letters) or (letters and mode not in CHOICE_MODES):
                 raise ValueError(
-                    f"grader.{key} = {mode!r}: does not read the answer of {id}, which is of kind {kind!r}; "
-                    f"multiple choice has {', '.join(CHOICE_MODES)}, and other kinds all but first_letter"
+                    f"grader.{key} = {mode!r}: cannot read the answer of {id}, which is of kind {kind!r}; "
+                    f"multiple choice allows {', '.join(CHOICE_MODES)}, and other kinds all but first_letter"
                 )
 
 
@@ -199,8 +199,8 @@ def check_streams(config: Config, data: Problems) -> None:
     known = next((problem.id for problem in data.train if problem.kind not in WITHOUT_TRUTH), None)
     if max(values_of(weight)) > 0 and known is not None and not scores:
         raise ValueError(
-            f"rewards.judge_verdict_weight = {weight}: the verifier model does not score {known!r}, "
-            "which has a gold answer; set verifier.beside_truth = true"
+            f"rewards.judge_verdict_weight = {weight}: the verifier model does not score problems with a "
+            f"gold answer, such as {known!r}; set verifier.beside_truth = true"
         )
     rewarded = {(problem.kind not in WITHOUT_TRUTH, problem.kind == "rubric") for problem in data.train}
     coins = config.train.draws_rewards
@@ -224,27 +224,27 @@ def check_labels(config: Config, data: Problems) -> None:
         raise ValueError(f"{key}: none of the training problems has a gold answer; leave it out")
     if levels is not None and (absent := levels - {problem.level for problem in known}):
         raise ValueError(
-            f"rewards.label_levels: no training problem with a gold answer is of level {min(absent)!r}; "
-            f"there are {', '.join(sorted({repr(problem.level) for problem in known}))}"
+            f"rewards.label_levels: no training problem with a gold answer has level {min(absent)!r}; the "
+            f"levels are {', '.join(sorted({repr(problem.level) for problem in known}))}"
         )
     told = (known and rewards.labels) or rewards.pseudo != "none" or config.train.draws_rewards
     if (keys := keys_by_truth(config.advantages)) and not told:
         raise ValueError(
-            f"{keys[0]}: finds the right solution by its truth reward, and no problem has one "
+            f"{keys[0]}: finds right solutions by their truth reward, but no problem has one "
             f"(rewards.labels = {rewards.labels:g}); choose another key"
         )
     if rewards.peer_weight == "measured" and not (known and rewards.labels):
         lacks = f"rewards.labels = {rewards.labels:g}" if known else "no training problem has a gold answer"
         raise ValueError(
-            f'rewards.peer_weight = "measured": {lacks}, and votes are measured on problems with labels; '
+            f'rewards.peer_weight = "measured": {lacks}, but votes are measured on problems with labels; '
             "raise rewards.labels, or leave it out"
         )
     if not hides and rewards.pseudo != "none" and len(known) == len(data.train):
         raise ValueError(every_problem_is_labelled(rewards.pseudo))
     if hides and config.env.difficulty is not None:
         raise ValueError(
-            f"{key}: measured pass rates (env.difficulty) are grades by gold answers that it hides; leave "
-            "out one of them"
+            f"{key}: hides gold answers, but measured pass rates (env.difficulty) reveal them; leave out "
+            f"one of them"
         )
 
 
@@ -270,13 +270,13 @@ def refuse_unmeasured(named: str, figure: str, config: Config, data: Problems) -
     """Refuse a figure, as ``named`` by a key, that is not a held-out accuracy or is not measured."""
     if not BEST_BY.fullmatch(figure):
         raise ValueError(
-            f"{named}: is not a held-out accuracy; name one, as eval/debate/winner/accuracy, "
+            f"{named}: is not a held-out accuracy; use one such as eval/debate/winner/accuracy, "
             "eval/debate/accuracy/round_0, eval/direct/pass@8, eval/judge/accuracy (docs/metrics.md)"
         )
     if not (data.held_out and config.held_out.every):
         raise ValueError(
-            f"{named}: nothing is evaluated during training to compare by "
-            f"(held_out.every={config.held_out.every}, {len(data.held_out)} held-out problems)"
+            f"{named}: no evaluation during training measures it (held_out.every={config.held_out.every}, "
+            f"{len(data.held_out)} held-out problems)"
         )
 
 
@@ -289,11 +289,9 @@ def refuse_blind_alarms(config: Config, data: Problems) -> None:
     for name, action in given.items():
         if name not in DETECTORS:
             hint = did_you_mean(name, DETECTORS, f"detectors: {', '.join(DETECTORS)}")
-            raise ValueError(f"train.on_alarm.{name}: no detector is named so; {hint}")
+            raise ValueError(f"train.on_alarm.{name}: unknown detector; {hint}")
         if name in blind:
-            raise ValueError(
-                f"train.on_alarm.{name} = {action!r}: the detector has nothing to look at: {blind[name]}"
-            )
+            raise ValueError(f"train.on_alarm.{name} = {action!r}: the detector has no data: {blind[name]}")
 
 
 def blind_detectors(

@@ -131,7 +131,7 @@ def _evaluation(folder: Path) -> Source:
         if (folder / part).is_dir()
     ]
     if not parts:
-        raise ValueError(f"{folder}: an evaluation without replies: none of {', '.join(PARTS)} is in it")
+        raise ValueError(f"{folder}: an evaluation without replies: it has none of {', '.join(PARTS)}")
     return Source(folder.resolve().name, tuple(parts))
 
 
@@ -268,7 +268,7 @@ def graded(problem: Problem, turn: Turn, mode: Mode, own: Environment | None = N
     """
     if mode == "first_letter" and problem.kind != "choice":
         kind = f"problem {problem.id} is of kind {problem.kind}"
-        raise ValueError(f"--modes first_letter: is for multiple choice, and {kind}")
+        raise ValueError(f"--modes first_letter: is for multiple choice, but {kind}")
     return grade_turn(own or environment_of(problem), problem, turn, mode).verdict
 
 
@@ -389,7 +389,7 @@ def stops_of(clip: str) -> StopsOf:
     def of(prompts: str) -> tuple[str, ...]:
         if found := load_prompts(prompts).stop:
             return found
-        raise ValueError(f"--clip {clip}: the prompt set {prompts} has no stop strings; name some")
+        raise ValueError(f"--clip {clip}: the prompt set {prompts} has no stop strings; list some")
 
     return lambda protocol: of(name or protocol.prompts)
 

@@ -160,9 +160,9 @@ def refuse_another(folder: Path, asked: Mapping[str, object]) -> None:
             facts = read_json(folder / FACTS)
             held = facts.get("asked") if isinstance(facts, dict) else None
     if not names <= known or (FACTS in names and held is None):
-        raise ValueError(f"{folder}: is not empty and holds no replay; choose another --out")
+        raise ValueError(f"{folder}: is not empty and contains no replay; choose another --out")
     if held is not None and held != json.loads(json.dumps(asked)):
-        raise ValueError(f"{folder}: holds the replay of another question; choose another --out")
+        raise ValueError(f"{folder}: contains another replay; choose another --out")
 
 
 def write_debates(folder: Path, changes: Iterable[DebateChange]) -> None:

@@ -68,7 +68,7 @@ def judge_run(name: str, filter: str = "", *, tell: Callable[[int], object] = la
     if not total:
         condition = f" that {filter} finds" if filter else ""
         why = f"; damaged: {damage[0]}" if damage else ""
-        raise TranscriptError(f"{name}: holds no debates{condition}{why}")
+        raise TranscriptError(f"{name}: contains no debates{condition}{why}")
     return Judged(name, study, figures_of(study), filter, len(damage))
 
 

@@ -206,7 +206,7 @@ def step_of(path: Path) -> int:
     """
     match = _NAME.fullmatch(path.name)
     if match is None:
-        raise ValueError(f"{path}: a checkpoint is named step_ and six digits")
+        raise ValueError(f"{path}: a checkpoint's name is step_ and six digits")
     return int(match[1])
 
 

@@ -197,7 +197,7 @@ def _refuse_other(out: Path, run: Path) -> None:
         made_from = None
     if made_from != str(run.resolve()):
         holds = f"an export of {made_from}" if made_from else "something that is not an export"
-        raise ValueError(f"--out {out}: holds {holds}; choose another folder")
+        raise ValueError(f"--out {out}: contains {holds}; choose another folder")
 
 
 @contextmanager

@@ -155,7 +155,7 @@ def _enter(
     else:
         changed = changed_settings(folder, config)
         if refused := refusal(changed, rules):
-            raise RunFolderError(f"run.dir={folder} holds a run with another configuration: {refused}")
+            raise RunFolderError(f"run.dir={folder} contains a run with another configuration: {refused}")
         stored = _read_facts(run.facts)
         before = stored["data"] if isinstance(stored.get("data"), dict) else {}
         earlier = closed(starts_of(stored), folder / "metrics.jsonl")
@@ -194,7 +194,7 @@ def _refuse_foreign(folder: Path) -> None:
     others = sorted(entry.name for entry in folder.iterdir() if entry.name not in NOT_YET_A_RUN)
     if others:
         raise RunFolderError(
-            f"run.dir={folder} is not empty and holds no run (it has {others[0]}); choose another run.dir"
+            f"run.dir={folder} is not empty and contains no run (it has {others[0]}); choose another run.dir"
         )
 
 

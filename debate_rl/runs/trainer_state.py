@@ -73,7 +73,7 @@ def load_trainer(path: Path, parts: Mapping[str, Any], *, restore_rng: bool) -> 
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
     except (UnpicklingError, EOFError) as error:  # torch's text advises to load it unchecked
-        raise ValueError(f"{path.name} is not as torch writes tensors and plain values") from error
+        raise ValueError(f"{path.name} is not a file of tensors and plain values by torch") from error
     for name, part in parts.items():
         if name not in state["parts"]:
             raise ValueError(f"it was saved without {name}")

@@ -39,7 +39,7 @@ def newest_weights(run: Path) -> Path:
     """Return the newest good checkpoint, or the warm start; ValueError if a run has neither."""
     path = latest_good(run / "checkpoints") or latest_good(run / WARM_START)
     if path is None:
-        raise ValueError(f"{run}: holds no checkpoint; train it first")
+        raise ValueError(f"{run}: has no checkpoint; train it first")
     return path
 
 
@@ -71,7 +71,7 @@ def named_weights(run: Path, name: str) -> list[Path]:
         steps = ", ".join(str(step_of(path)) for path in good) or "none"
         raise ValueError(
             f"{run}: has no weights {name!r}: newest, best (train.keep_best), start (a warm start), all, "
-            f"or the step of a checkpoint that is there: {steps}"
+            f"or the step of a checkpoint: {steps}"
         )
     return known[name]
 
@@ -99,8 +99,8 @@ def start_of(name: str) -> Path:
         sft = read_tables(config).get("sft") if config.is_file() else None
         if not (isinstance(sft, dict) and sft.get("data")):
             raise ValueError(
-                f"warm_start.from_run={name}: holds no warm-started weights; {name}@newest or {name}@best "
-                "takes those of a checkpoint"
+                f"warm_start.from_run={name}: has no warm-started weights; use {name}@newest or {name}@best "
+                f"for those of a checkpoint"
             )
     try:
         return named_weights(Path(run), weights)[0]
@@ -138,13 +138,13 @@ def _load_adapter(model: Any, folder: Path) -> None:
 
     path = folder / "adapter_model.safetensors"
     if not path.is_file():
-        raise ValueError("it holds full weights, this run trains an adapter")
+        raise ValueError("it has full weights, but this run trains an adapter")
     saved = load_file(path)
     ranks = {tensor.shape[0] for name, tensor in saved.items() if "lora_A" in name}
     own = {config.r for config in model.peft_config.values()}
     if ranks and len(own) == 1 and ranks != own:
         shown = ", ".join(map(str, sorted(ranks)))
-        raise ValueError(f"the adapter has rank {shown}, this run's has {own.pop()} (model.lora_rank)")
+        raise ValueError(f"the adapter has rank {shown}, but this run's has {own.pop()} (model.lora_rank)")
     result = set_peft_model_state_dict(model, saved)
     missing = [name for name in result.missing_keys if "lora_" in name]
     if missing or result.unexpected_keys:
@@ -160,7 +160,7 @@ def _load_all(model: Any, folder: Path) -> None:
     for path in sorted(folder.glob("model*.safetensors")):
         saved |= load_file(path)
     if not saved:
-        raise ValueError("it holds an adapter, this run trains full weights")
+        raise ValueError("it has an adapter, but this run trains full weights")
     own = model.state_dict()
     if saved.keys() - own.keys():
         loaded, info = type(model).from_pretrained(folder, dtype=model.dtype, output_loading_info=True)

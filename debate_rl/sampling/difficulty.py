@@ -94,12 +94,12 @@ def read_difficulty(path: str, *, key: str = KEY) -> Measured:
     except msgspec.DecodeError as error:
         raise DataError(f"{path}:1: {key}: not the head of a difficulty file: {error}") from error
     if head.format != FORMAT:
-        raise DataError(f"{path}:1: {key}: has format {head.format}, and this version reads {FORMAT}")
+        raise DataError(f"{path}:1: {key}: has format {head.format}, but this version reads {FORMAT}")
     rows: dict[str, Difficulty] = {}
     for number, line in enumerate(lines[1:], start=2):
         row = _row(line, f"{path}:{number}: {key}")
         if row.id in rows:
-            raise DataError(f"{path}:{number}: {key}: the problem {row.id!r} is there twice")
+            raise DataError(f"{path}:{number}: {key}: the problem {row.id!r} occurs twice")
         rows[row.id] = row
     if not rows:
         raise DataError(f"{key}={path}: has no problems")
@@ -155,7 +155,8 @@ def by_difficulty(
     lacking = [problem.id for problem in problems if problem.id not in rows]
     if lacking and settings.unmeasured == "refuse":
         raise DataError(
-            f"{name}: lacks {len(lacking)} of {len(problems)} training problems, as {lacking[0]!r}; measure "
+            f"{name}: lacks {len(lacking)} of {len(problems)} training problems, such as {lacking[0]!r}; "
+            f"measure "
             'them too, or set env.difficulty.unmeasured to "keep" or "leave_out"'
         )
     causes = {problem.id: _cause(rows.get(problem.id), settings) for problem in problems}
@@ -163,7 +164,7 @@ def by_difficulty(
     left_out = {cause: sum(own == cause for own in causes.values()) for cause in CAUSES}
     if not kept:
         shown = ", ".join(f"{count} {cause}" for cause, count in left_out.items() if count)
-        raise DataError(f"{name}: leaves nothing to train on: of {len(problems)} problems {shown}")
+        raise DataError(f"{name}: leaves nothing to train on; of {len(problems)} problems: {shown}")
     return kept, left_out
 
 
@@ -187,7 +188,8 @@ def _refuse_strangers(
     strangers = [id for id in rows if id not in known]
     if not shared:
         raise DataError(
-            f"{name}: none of its {len(rows)} ids is a {kind} problem's, as {strangers[0]!r} (the first "
+            f"{name}: none of its {len(rows)} ids, such as {strangers[0]!r}, is a {kind} problem's (the "
+            f"first "
             f"{kind} problem is {problems[0].id!r})"
         )
     for problem in shared:

@@ -230,7 +230,7 @@ def load_mixture(config: Config) -> tuple[Mixture, tuple[Problem, ...]]:
         seed = derive_seed(config.seed, "train", one.name)
         own = sets[one.name].problems(split=one.split, limit=one.limit, seed=seed)
         if not own:
-            raise DataError(f"env.mix, {one.name}: split {one.split!r} holds no problems to train on")
+            raise DataError(f"env.mix, {one.name}: split {one.split!r} has no problems to train on")
         for problem in own:
             if (other := set_of.setdefault(problem.id, one.name)) != one.name:
                 raise DataError(
@@ -285,7 +285,8 @@ def held_out_with_shots(
     if shown is not None:
         source = config.shots.path or f"{config.env.kind}, split {config.shots.split!r}"
         raise DataError(
-            f"shots: {source} holds the held-out problem {questions[same_question(shown.question)]} with its "
+            f"shots: {source} contains the held-out problem {questions[same_question(shown.question)]} with "
+            f"its "
             "solution; choose another file or split"
         )
     each = config.shots.draw == "each"
@@ -317,7 +318,7 @@ def _loaded(config: Config, files: dict[str, str]) -> Problems:
     train = environment.problems(split=env.split, limit=env.limit, seed=derive_seed(config.seed, "train"))
     eval_environment, held_out = _held_out(config, environment, HELD_OUT) if held.limit else (environment, ())
     if not train:
-        raise DataError(f"env.kind={env.kind}: split {env.split!r} holds no problems to train on")
+        raise DataError(f"env.kind={env.kind}: split {env.split!r} has no problems to train on")
     return Problems(environment, train, held_out, files, eval_environment)
 
 
@@ -338,7 +339,9 @@ def _held_out(config: Config, environment: Environment, key: str) -> tuple[Envir
     drawn = environment.problems(split=held.split, limit=held.limit, seed=derive_seed(held.seed, "held out"))
     graded = tuple(problem for problem in drawn if problem.kind != "open")
     if drawn and not graded:
-        raise DataError(f"held_out: all {len(drawn)} problems are open: there is no truth to evaluate by")
+        raise DataError(
+            f"held_out: all {len(drawn)} problems are open, so there is no truth for an evaluation"
+        )
     if len(graded) < len(drawn):
         line = f"held_out: {len(drawn) - len(graded)} of {len(drawn)} problems are open, and left out"
         warnings.warn(line, DataWarning, stacklevel=4)
@@ -470,7 +473,7 @@ def _refuse_same_split(config: Config) -> None:
     same = held.kind in (None, env.kind) and env.kind in FAMILIES
     if same and held.limit and held.split == env.split and not env.test_time_learning:
         raise DataError(
-            f"held_out.split={held.split!r} is the split trained on; choose another, for instance 'test'"
+            f"held_out.split={held.split!r} is also the training split; choose another, for instance 'test'"
         )
 
 
@@ -484,7 +487,7 @@ def _refuse_ungradable(config: Config, problems: Sequence[Problem]) -> None:
             )
         if problem.kind == "rubric" and problem.rubric is UNSET and verifier.own_rubric() is None:
             raise DataError(
-                f"verifier.rubric: problem {problem.id} brings no rubric, and the recipe has none; set one"
+                f"verifier.rubric: problem {problem.id} has no rubric, and neither has the recipe; set one"
             )
     if any(problem.kind == "code" for problem in problems):
         from envs.programs.harness import shared_sandbox
@@ -499,13 +502,13 @@ def _refuse_unfit(config: Config, problems: Sequence[Problem]) -> None:
         if one.level not in known:
             there = ", ".join(map(repr, known[:12]))
             raise DataError(
-                f"debate.by_level.{index}.level = {one.level!r}: no problem is of that level; "
-                f"there are {there}"
+                f"debate.by_level.{index}.level = {one.level!r}: no problem has this level; the levels are "
+                f"{there}"
             )
     verifier = config.verifier
     idle = verifier.endpoint is not None and not (verifier.beside_truth or verifier.diagnose)
     if idle and all(problem.kind != "rubric" for problem in problems):
         raise DataError(
-            "verifier.endpoint: there is nothing to score, as no problem is of kind 'rubric'; set "
+            "verifier.endpoint: there is nothing to score, because no problem is of kind 'rubric'; set "
             "verifier.beside_truth = true to compare it with truth, or leave out verifier"
         )

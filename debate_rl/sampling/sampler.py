@@ -331,7 +331,7 @@ def check_sampling(config: Config, data: Problems) -> None:
     for step in sorted(step for step in steps if step < max(config.train.steps, 1)):
         if sampling.levels is not None and (unknown := sorted(levels_at(sampling, step) - known)):
             raise DataError(
-                f"sampling.levels: from step {step} on names level {unknown[0]!r}, and no problem has it; "
+                f"sampling.levels: from step {step} on: no problem has level {unknown[0]!r}; "
                 f"levels: {', '.join(sorted(known)) or 'none'}"
             )
         for name, weight in sampler.weights(step).items():
@@ -360,8 +360,8 @@ def with_epochs(config: Config, problems: int, *, capped: bool | None = None) ->
     steps = floor(train.epochs * problems / train.batch_size)
     if not steps:
         raise ValueError(
-            f"train.epochs = {train.epochs:g}: of {problems} problems that is less than one step of "
-            f"train.batch_size = {train.batch_size}; raise it, or lower that"
+            f"train.epochs = {train.epochs:g}: for {problems} problems this is less than one step of "
+            f"train.batch_size = {train.batch_size}; raise the epochs, or lower the batch size"
         )
     capped = "steps" in train.model_fields_set if capped is None else capped
     done = min(steps, train.steps) if capped else steps

@@ -74,7 +74,7 @@ class Source:
         """
         if self.name.removesuffix(WITH_TOOL) in FAMILIES:
             if limit is None:
-                raise DataError(f"sft.limit: {self.name} makes problems without end; set it")
+                raise DataError(f"sft.limit: {self.name} generates any number of problems; set a limit")
             yield from _of_family(self.name, split, limit, seed, levels)
         else:
             yield from islice(self._examples(split, seed), limit)
@@ -174,7 +174,7 @@ def _verified_generation(row: Record) -> str:
     for reply, is_right, is_whole in zip(*columns, strict=False):
         if is_right is True and is_whole is True and isinstance(reply, str) and reply.strip():
             return row.whole("generations", reply.strip())
-    raise row.error("generations", "has none that math-verify finds right and that came to its end")
+    raise row.error("generations", "has no complete one that math-verify finds right")
 
 
 def _as_shot(problem: Problem, solution: str) -> Shot:
@@ -184,7 +184,7 @@ def _as_shot(problem: Problem, solution: str) -> Shot:
 def examples_of(row: Record) -> Iterator[Example]:
     """Yield the examples of a row of a file: one, or one for each assistant message of a chat."""
     if (grade := row.find("grade", "grade")) and grade[1] not in (None, "right", True):
-        raise row.error("grade", "is not 'right', and nothing is learnt from wrong replies", grade[1])
+        raise row.error("grade", "is not 'right', but only right replies are learnt", grade[1])
     reply, chat = row.find("reply", *REPLIES), row.find("messages", "messages")
     asked = row.find("question", *QUESTIONS)
     if asked is not None and not isinstance(asked[1], str):
@@ -201,7 +201,7 @@ def examples_of(row: Record) -> Iterator[Example]:
         messages = _messages(row, chat[1])
         ends = [at for at, message in enumerate(messages) if message.role == "assistant" and at]
         if not ends:
-            raise row.error("messages", "has nothing that an assistant said to a user")
+            raise row.error("messages", "has no message of an assistant after one of a user")
         for at in ends:
             question = next((m.content for m in reversed(messages[:at]) if m.role == "user"), "")
             yield _example(row, question, reply=messages[at].content, messages=messages[:at])
@@ -223,7 +223,8 @@ def _example(
     shot = None if solution is None else _as_shot(problem, solution)
     if shot is not None and not shot.answer:
         raise row.error(
-            "answer", "is missing, and the solution has no box; a text to be learnt as it is, is a reply"
+            "answer",
+            "is missing, and the solution has no box; use the field reply for a text to learn as written",
         )
     named = row.find("provenance", "provenance")
     of = named[1] if named else None

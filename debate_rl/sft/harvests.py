@@ -215,9 +215,9 @@ def _refuse_changed_prompts(run: Path, name: str) -> None:
     data = facts.get("data") if isinstance(facts, dict) else None
     known = data.get(prompts_key(name)) if isinstance(data, Mapping) else None
     if known is None:
-        raise DataError(f"{run}: run.json does not tell what was in the prompt set {name!r}")
+        raise DataError(f"{run}: run.json has no checksum of the prompt set {name!r}")
     if known != prompts_checksum(name):
-        raise DataError(f"{run}: the prompt set {name!r} is not what it was for the run")
+        raise DataError(f"{run}: the prompt set {name!r} has changed since the run")
 
 
 def selections(
@@ -339,8 +339,8 @@ def _tokens(trace: Trace, most: int) -> int:
     tokens = trace.get("tokens")
     if not isinstance(tokens, int) or isinstance(tokens, bool):
         raise DataError(
-            f"--max-tokens {most}: the trace of {trace.get('id', '?')} does not say its tokens; "
-            "sft.max_tokens counts them by the model that learns"
+            f"--max-tokens {most}: the trace of {trace.get('id', '?')} has no token count; use "
+            f"sft.max_tokens, which counts by the trained model"
         )
     return tokens
 

@@ -97,7 +97,7 @@ class ReplyEncoder:
             reply = self._speech.reply(self.text(example), messages)
         except ValueError as error:
             raise DataError(
-                f"{example.location}: {error}; set debate.thinking_tokens = 0, or learn replies that think"
+                f"{example.location}: {error}; set debate.thinking_tokens = 0, or use replies with thinking"
             ) from error
         text, offsets = self._speech.text.text_and_offsets(reply)
         first = np.asarray(offsets)
@@ -189,7 +189,7 @@ def _read(config: Config, lost: Counter[str]) -> list[Example]:
             lost["without a usable solution"] += source.unusable
         if len(examples) == before:
             reason = f"; the first row: {source.first_unusable}" if source.unusable else ""
-            raise DataError(f"sft.data: {name}: holds no reply to learn from{reason}")
+            raise DataError(f"sft.data: {name}: has no reply to learn from{reason}")
     return examples
 
 
@@ -203,7 +203,7 @@ def _chosen(examples: Sequence[Example], sft: SftConfig, lost: Counter[str]) -> 
     chosen = chosen_by(examples, described, sft.per_problem, lost)
     if not chosen:
         raise DataError(
-            f"sft.levels = {list(sft.levels or ())}: no reply to a problem of these levels; leave it out"
+            f"sft.levels = {list(sft.levels or ())}: no reply is to a problem of these levels; leave it out"
         )
     return chosen
 
@@ -216,7 +216,7 @@ def _refuse_other_prompts(examples: Sequence[Example], config: Config) -> None:
     other = next((one for one in examples if one.prompts and not own.startswith(one.prompts)), None)
     if other is not None:
         raise DataError(
-            f"{other.location}: the reply was given to another prompt set than debate.prompts = "
+            f"{other.location}: the reply answers another prompt set than debate.prompts = "
             f"{config.debate.prompts!r}; name that set, or set sft.other_prompts = true"
         )
 
@@ -247,7 +247,8 @@ def _encoded(
     if not short:
         shortest = min(len(encoded.ids) for _, encoded in pairs)
         raise DataError(
-            f"sft.max_tokens = {most}: leaves nothing to learn from, as the shortest example has {shortest} "
+            f"sft.max_tokens = {most}: leaves nothing to learn from, because the shortest example has "
+            f"{shortest} "
             "tokens with its prompt; raise it"
         )
     if count:
@@ -304,7 +305,7 @@ def steps_of(sft: SftConfig, replies: int) -> int:
     steps = floor(sft.epochs * replies / sft.batch_size)
     if not steps:
         raise ValueError(
-            f"sft.epochs = {sft.epochs:g}: of {replies} replies that is less than one step of "
-            f"sft.batch_size = {sft.batch_size}; raise it, or lower that"
+            f"sft.epochs = {sft.epochs:g}: for {replies} replies this is less than one step of "
+            f"sft.batch_size = {sft.batch_size}; raise the epochs, or lower the batch size"
         )
     return steps if sft.steps is None else min(steps, sft.steps)

@@ -43,7 +43,7 @@ def open_replies(
 def prepared(config: Config) -> tuple[Config, Problems]:
     """Return the configuration with the steps of its epochs, and the replies, once both are checked."""
     if not config.sft.data:
-        raise ValueError("sft.data: names nothing to learn from; give it files of replies, or data sets")
+        raise ValueError("sft.data: is empty; give it files of replies, or data sets")
     refuse_training(config)
     data = load_replies(config)
     config = _in_steps(config, len(data.learnt))
@@ -131,13 +131,13 @@ def _refuse_no_best(config: Config, data: Replies) -> None:
         return
     if name != HELD_BACK and not BEST_BY.fullmatch(name):
         raise ValueError(
-            f"train.keep_best={name!r}: is not a figure of an evaluation; name one, as {HELD_BACK} or "
+            f"train.keep_best={name!r}: is not a figure of an evaluation; use one such as {HELD_BACK} or "
             "eval/direct/accuracy (docs/metrics.md)"
         )
     measured = data.held_back if name == HELD_BACK else data.held_out
     if not (measured and config.held_out.every):
         key = "sft.held_back" if name == HELD_BACK else "held_out.limit"
-        raise ValueError(f"train.keep_best={name!r}: nothing is measured to compare by; set {key}")
+        raise ValueError(f"train.keep_best={name!r}: is not measured; set {key}")
 
 
 def planned_replies(config: Config, data: Problems, *, there: int | None = None) -> Plan | None:

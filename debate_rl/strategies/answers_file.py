@@ -114,7 +114,7 @@ def _read(path: Path, of: Mapping[str, Any]) -> list[Line]:
         return []
     head, *lines = found
     if head["format"] != FORMAT:
-        raise DataError(f"{path}: has format {head['format']}, and this version reads {FORMAT}")
+        raise DataError(f"{path}: has format {head['format']}, but this version reads {FORMAT}")
     wanted = json.loads(json.dumps(dict(of)))
     for name in sorted({*head["of"], *wanted}):
         if head["of"].get(name) != wanted.get(name):

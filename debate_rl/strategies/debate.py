@@ -127,7 +127,7 @@ def check_revisions(work: Work) -> None:
     config = work.protocol
     rounds = len(solution_rounds(config))
     if rounds < 2:
-        raise ValueError(f"debate.num_rounds = {config.num_rounds} has nobody revise anything; use majority")
+        raise ValueError(f"debate.num_rounds = {config.num_rounds} leaves nothing to revise; use majority")
     work.need(config.num_agents * rounds, f"{config.num_agents} agents with {rounds} solutions each")
 
 

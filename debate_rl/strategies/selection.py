@@ -63,8 +63,8 @@ def check_judge(protocol: DebateConfig) -> None:
         why = "debate.num_rounds = 1 without debate.final_ballot never votes"
     if why is not None:
         raise ValueError(
-            f"judge without ballots: {why}; name a run or recipe of debates of {AGENTS} or more as "
-            "--judge, or choose a strategy that asks no judge"
+            f"the judge has no ballots: {why}; name a run or recipe with debates of {AGENTS} or more as "
+            f"--judge, or choose a strategy without a judge"
         )
 
 
@@ -287,8 +287,8 @@ def check_selection(protocol: DebateConfig) -> None:
     """Raise ValueError if a prompt set cannot show the solutions of others."""
     if prompts_of(protocol).alone:
         raise ValueError(
-            f"debate.prompts = {protocol.prompts!r}: is for one agent and shows nobody's solutions, as "
-            "genselect does; choose a set of debates, or another strategy"
+            f"debate.prompts = {protocol.prompts!r}: is for one agent and cannot show solutions, which "
+            f"genselect needs; choose a set for debates, or another strategy"
         )
 
 

@@ -93,7 +93,7 @@ def entry_named(name: str, table: Mapping[str, T], option: str) -> T:
     """Return the entry of a table with a name. ValueError suggests the nearest name if there is no entry."""
     if name not in table:
         hint = did_you_mean(name, table, f"valid: {', '.join(table)}")
-        raise ValueError(f"{option} {name}: is not known; {hint}")
+        raise ValueError(f"{option} {name}: is unknown; {hint}")
     return table[name]
 
 
@@ -131,7 +131,7 @@ def check_plan(plan: SolvePlan, problems: Sequence[Problem], judge: DebateConfig
     A level of the problems may have its own protocol. ``judge``: the protocol of another model that compares.
     """
     if plan.samples < 1:
-        raise ValueError(f"--samples {plan.samples}: needs 1 or more")
+        raise ValueError(f"--samples {plan.samples}: must be at least 1")
     nobody = cast(Policy, None)
     judged = None if judge is None else Judge(nobody, judge)
     for problem in {problem.level: problem for problem in problems}.values():

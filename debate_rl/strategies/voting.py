@@ -181,8 +181,8 @@ def sampled_logprobs(completion: Completion) -> list[float]:
     """
     if not completion.logprobs:
         raise ValueError(
-            "this strategy weighs solutions by the log-probabilities of their tokens, and the server gives "
-            "none (vLLM's does at temperature 1); use majority, or a model in this process or in vLLM"
+            "this strategy needs token log-probabilities, which the server does not return (vLLM's does at "
+            "temperature 1); use majority, or a model in this process or in vLLM"
         )
     forced = set(completion.forced)
     return [value for index, value in enumerate(completion.logprobs) if index not in forced]

@@ -165,8 +165,8 @@ class Work:
         if self.plan.tokens is not None and self.plan.tokens < least:
             of = "debate.max_tokens" + (" and thinking_tokens" if protocol.thinking_tokens else "")
             raise ValueError(
-                f"--tokens {self.plan.tokens}: is too small for {what}, which may have {least:,} ({of}); "
-                "raise it, or lower those"
+                f"--tokens {self.plan.tokens}: is too small for {what}, which may have {least:,} tokens "
+                f"({of}); raise it, or lower these"
             )
 
     def elapsed(self) -> float:

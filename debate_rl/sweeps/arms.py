@@ -70,7 +70,7 @@ class Sweep(Settings):
     def _some_seeds(cls, value: int | tuple[int, ...]) -> int | tuple[int, ...]:
         count = value if isinstance(value, int) else len(set(value))
         if not 1 <= count <= 1000 or (isinstance(value, tuple) and count < len(value)):
-            raise ValueError("is a number from 1 to 1000, or a list of that many different seeds")
+            raise ValueError("must be a number from 1 to 1000, or a list of 1 to 1000 different seeds")
         return value
 
     def seeds_from(self, first: int) -> tuple[int, ...]:
@@ -188,11 +188,11 @@ def _begins(table: Table, where: str) -> tuple[str, str, str]:
     """Return an arm's own recipe, the arm that it continues, and which of its weights."""
     for key in ("recipe", "after"):
         if not isinstance(table.get(key, ""), str):
-            raise ConfigError(f"{where}.{key}: is a name (got {table[key]!r})")
+            raise ConfigError(f"{where}.{key}: must be a name (got {table[key]!r})")
     after, _, weights = str(table.get("after", "")).partition("@")
     if "after" in table and (not after or weights not in ("", "newest", "best")):
         raise ConfigError(
-            f"{where}.after: is the name of an arm, or the name with @best (got {table['after']!r})"
+            f"{where}.after: must be the name of an arm, optionally with @best (got {table['after']!r})"
         )
     return str(table.get("recipe", "")), after, weights or ("newest" if after else "")
 
@@ -207,7 +207,9 @@ def _grid_axes(sweep: Sweep, where: str) -> Iterator[tuple[str, list[str]]]:
 
     for key, values in leaves("", sweep.grid):
         if not isinstance(values, list) or not values:
-            raise ConfigError(f"{where}: grid.{key}: is a list of values, one for each arm (got {values!r})")
+            raise ConfigError(
+                f"{where}: grid.{key}: must be a list of values, one for each arm (got {values!r})"
+            )
         texts = [next(as_overrides(key, value, where)) for value in cast("list[object]", values)]
         yield key, [text.partition("=")[2] for text in texts]
 
@@ -230,7 +232,9 @@ def split_values(raw: str) -> list[str]:
 
 def _check_arm(sweep: Sweep, arm: Arm, earlier: Sequence[Arm], where: str) -> None:
     if arm.folder in [one.folder for one in earlier]:
-        raise ConfigError(f"{where}: two arms have the name {arm.name!r}, or one folder; name them apart")
+        raise ConfigError(
+            f"{where}: two arms have the name {arm.name!r} or the same folder; use different names"
+        )
     config = config_of(sweep, arm)
     if arm.after and arm.after not in [one.folder for one in earlier]:
         known = ", ".join(repr(one.name) for one in earlier) or "none"
@@ -239,8 +243,8 @@ def _check_arm(sweep: Sweep, arm: Arm, earlier: Sequence[Arm], where: str) -> No
         )
     if config.held_out.limit == 0 or config.held_out.every == 0:
         raise ConfigError(
-            f"{where}: arm {arm.name!r}: arms are compared by held-out problems, and held_out.limit or "
-            "held_out.every is 0"
+            f"{where}: arm {arm.name!r}: arms are compared on held-out problems, but held_out.limit or "
+            f"held_out.every is 0"
         )
 
 

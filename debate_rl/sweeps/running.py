@@ -159,7 +159,7 @@ def with_arms(state: State, sweep: Sweep, arms: Sequence[Arm]) -> State:
     """Return the state with these arms; ConfigError if one of them was another."""
     head, end = f"out={sweep.out} holds a sweep", "choose another out="
     if state.recipe != sweep.recipe:
-        raise ConfigError(f"{head} of {state.recipe}, and this one is of {sweep.recipe}; {end}")
+        raise ConfigError(f"{head} of {state.recipe}, but this one is of {sweep.recipe}; {end}")
     for arm in arms:
         before = state.arms.get(arm.folder, arm.changes)
         had = " ".join(one for one in before if one not in arm.changes) or "nothing"
@@ -176,8 +176,8 @@ def _refuse_changed(run: SweepRun) -> None:
         if key != "warm_start.from_run" and not rules.allow(key, change):
             before, now = change
             raise ConfigError(
-                f"{run.folder}: was done with another recipe: {key} was {before!r}, now {now!r}; "
-                "set it back, remove the folder, and it is done again, or choose another out"
+                f"{run.folder}: was done with another recipe: {key} was {before!r}, now {now!r}; set it "
+                f"back, remove the folder to repeat the run, or choose another out"
             )
 
 

@@ -297,14 +297,16 @@ def _device_of(config: Config, ranks: Ranks) -> str:
             "ranks; start one process, or leave it out"
         )
     if config.learner.compile:
-        raise ValueError("learner.compile = true: is for one process that learns; leave it out")
+        raise ValueError("learner.compile = true: is for a single process; leave it out")
     if config.engine.kind != "local":
-        raise ValueError(f'engine.kind = "{config.engine.kind}": learns elsewhere; start one process')
+        raise ValueError(
+            f'engine.kind = "{config.engine.kind}": does not learn in this process; start one process'
+        )
     if resolve_dtype(config.model) == torch.float16:
-        raise ValueError("model.dtype=float16: is not learnt in by several ranks; set bfloat16 or float32")
+        raise ValueError("model.dtype=float16: cannot be trained by several ranks; set bfloat16 or float32")
     if config.model.vllm.sleep is True:
         raise ValueError(
-            f"model.vllm.sleep = true: with {ranks.count} ranks engines have GPUs of their own, and never "
+            f"model.vllm.sleep = true: with {ranks.count} ranks, engines have their own GPUs and never "
             'sleep; set it to "auto"'
         )
     return device.type

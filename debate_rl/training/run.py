@@ -223,7 +223,9 @@ class Run:
         if path is not None:
             state = load_checkpoint(path, model=self.model, parts={"learner": self.learner}, verify=False)
             if state.seed != self.config.seed and "seed" not in self.config.run.allow_changes:
-                raise CheckpointError(f"{path}: is of a run with seed {state.seed}, not {self.config.seed}")
+                raise CheckpointError(
+                    f"{path}: belongs to a run with seed {state.seed}, not {self.config.seed}"
+                )
             self.step = self.saved = state.step
             self.sampler.restore(state.step, state.data_position, state.sampler)
             self.best = state.best if state.best_of == self.best_of else None
@@ -294,7 +296,7 @@ class Run:
         """Put the weights of the warm start into the model for a while."""
         path = latest_good(self.folder.path / WARM_START)
         if path is None:
-            raise ValueError(f"{self.folder.path}: holds no warm-started weights")
+            raise ValueError(f"{self.folder.path}: has no warm-started weights")
         trained = {name: value.clone() for name, value in self.model.state_dict().items()}
         load_checkpoint(path, model=self.model, restore_rng=False, verify=False)
         try:

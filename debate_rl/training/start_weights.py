@@ -44,8 +44,8 @@ def start_weights(
     own = latest_good(home) if wanted else None
     if own is None and settings.from_run is not None and checkpoints(folder.checkpoints):
         raise ValueError(
-            f"{home}: the weights that this run began with are gone or damaged, and {settings.from_run} may "
-            "have learnt since; bring the folder back, or choose another run.dir"
+            f"{home}: this run's start weights are missing or damaged, and {settings.from_run} may have "
+            f"trained further since; restore the folder, or choose another run.dir"
         )
     path = own or (start_of(settings.from_run) if settings.from_run is not None else None)
     if path is not None:
@@ -83,6 +83,6 @@ def perturb(model: Any, seed: int) -> None:
             changed |= not torch.equal(weight, before)
     if not changed:
         raise ValueError(
-            f"train.jitter: a change by {JITTER:g} of their size leaves all weights as they are, whose "
-            'numbers are too coarse; set model.dtype = "float32"'
+            f"train.jitter: the weights' data type is too coarse for a relative change of {JITTER:g}; set "
+            'model.dtype = "float32"'
         )

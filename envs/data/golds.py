@@ -239,7 +239,7 @@ def continuation(row: Record, choices: Choices) -> str:
 
 def nothing(row: Record, choices: Choices) -> str:
     """Raise the row's error, because a writing task has no answer."""
-    raise row.error("answer", "is not looked for in an open set", as_text(row.values.get("id")))
+    raise row.error("answer", "is not allowed in an open set", as_text(row.values.get("id")))
 
 
 def choice(row: Record, choices: Choices) -> str:
@@ -403,7 +403,7 @@ def _texts(row: Record, fault_of: Callable[[str], str | None]) -> list[str]:
     if not items or len(texts) < len(items):
         raise row.error(field, "needs a text or a list of texts, none of them empty", value)
     if any(map(HALF_CHARACTER.search, texts)):
-        raise row.error(field, "holds half a character (a lone surrogate)", value)
+        raise row.error(field, "contains half a character (a lone surrogate)", value)
     for item in texts:
         if fault := fault_of(item):
             raise row.error(field, fault, item)

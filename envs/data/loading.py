@@ -331,7 +331,7 @@ def _selected(
             )
     kept = [problem for problem in problems if _keeps(selection, problem)]
     if not kept:
-        raise DataError(f"{name}: no problem has all of the levels, subjects and ids asked for")
+        raise DataError(f"{name}: no problem has all of the requested levels, subjects and ids")
     return kept
 
 

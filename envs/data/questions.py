@@ -67,7 +67,7 @@ def task(row: Record) -> Kind:
     name = str(row.values.get("dataset", "")).lower()
     if name not in TASKS:
         known = ", ".join(TASKS)
-        raise row.error("dataset", f"names a verifier that is not here; known: {known}", name)
+        raise row.error("dataset", f"names an unknown verifier; known: {known}", name)
     return TASKS[name]
 
 
@@ -210,7 +210,7 @@ def humaneval(row: Record, choices: tuple[str, ...]) -> str:
     start = row.whole("prompt", str(row.value("prompt", "prompt")))
     entry = row.value("entry_point", "entry_point")
     if not isinstance(entry, str) or not entry.isidentifier():
-        raise row.error("entry_point", "is no name of a function", entry)
+        raise row.error("entry_point", "is not a function name", entry)
     test = f"{row.value('test', 'test')}\n\ncheck({entry})"
     return _written(row, "test", ProgramTests(asserts=(test,), setup=start, start=start, entry=entry))
 
@@ -226,7 +226,7 @@ def apps(row: Record, choices: tuple[str, ...]) -> str:
     try:
         given = json.loads(value) if isinstance(value, str) else value
     except (ValueError, RecursionError) as error:
-        raise row.error(field, "is no JSON", value) from error
+        raise row.error(field, "is not JSON", value) from error
     if not isinstance(given, Mapping):
         raise row.error(field, "needs inputs and outputs", value)
     inputs, outputs = given.get("inputs"), given.get("outputs")
@@ -237,7 +237,7 @@ def apps(row: Record, choices: tuple[str, ...]) -> str:
     if name is None:
         return _written(row, field, ProgramTests(pairs=tuple((lines(a), lines(b)) for a, b in pairs)))
     if not isinstance(name, str) or not name.isidentifier():
-        raise row.error(field, "has a fn_name that is no name", name)
+        raise row.error(field, "has a fn_name that is not a name", name)
     function = f"Solution().{name}" if "class Solution" in str(row.values.get("starter_code", "")) else name
     calls = tuple(f"assert same({function}(*{given!r}), {wanted!r})" for given, wanted in pairs)
     return _written(row, field, ProgramTests(asserts=calls, setup=_SAME))

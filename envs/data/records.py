@@ -88,9 +88,9 @@ class Record:
         With ``one_line``, control characters and line breaks are also errors.
         """
         if HALF_CHARACTER.search(text):
-            raise self.error(field, "holds half a character (a lone surrogate)", text)
+            raise self.error(field, "contains half a character (a lone surrogate)", text)
         if one_line and (control := CONTROL.search(text)):
-            raise self.error(field, f"holds a control character ({control[0]!r})", text)
+            raise self.error(field, f"contains a control character ({control[0]!r})", text)
         return text
 
     def field(self, noun: str, *names: str) -> str:

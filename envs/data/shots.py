@@ -48,7 +48,7 @@ def _shot(row: Record, problem: Problem) -> Shot:
     solution = plain_solution(text)
     answer = problem.answer or ""
     if not answer:
-        raise row.error("answer", "is needed of an example")
+        raise row.error("answer", "is required in an example")
     return Shot(problem.question, solution or answer, answer, problem.choices)
 
 

@@ -67,7 +67,7 @@ class SyntheticFamily(ABC):
             raise DataError(f"split: {self.name} has {', '.join(SPLITS)}; got {split!r}")
         if limit is None or limit < 1:
             raise DataError(
-                f"env.limit: {self.name} makes problems without end; set it to 1 or more (got {limit})"
+                f"env.limit: {self.name} generates any number of problems; set it to 1 or more (got {limit})"
             )
         streams = {level: self._distinct(level, split, seed or 0) for level in self.levels}
         return tuple(next(streams[self.levels[i % len(self.levels)]]) for i in range(limit))
@@ -84,7 +84,7 @@ class SyntheticFamily(ABC):
                     break
             else:
                 raise DataError(
-                    f"limit: {self.name}, level {level}, {split} has hardly more than {len(seen)} problems"
+                    f"limit: {self.name}, level {level}, {split} has only about {len(seen)} problems"
                 )
             seen.add(id)
             yield Problem(id, question, answer, self.name, level, self.kind)

@@ -76,7 +76,7 @@ def phrase(value: object) -> str:
     if not isinstance(value, str) or not value.strip():
         raise Unfit("needs text that is not blank")
     if HALF_CHARACTER.search(value):
-        raise Unfit("holds half a character (a lone surrogate)")
+        raise Unfit("contains half a character (a lone surrogate)")
     if len(value) > _LONGEST:
         raise Unfit(f"needs at most {_LONGEST} characters")
     return value

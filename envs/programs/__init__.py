@@ -40,7 +40,7 @@ def write_tests(tests: ProgramTests) -> str:
         try:
             ast.parse(text)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            raise ValueError(f"has a test that is no Python: {text[:200]!r}") from error
+            raise ValueError(f"has a test that is not valid Python: {text[:200]!r}") from error
     return json.dumps(msgspec.to_builtins(tests))
 
 

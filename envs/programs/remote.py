@@ -144,7 +144,7 @@ class Asking:
 def _at(value: Any) -> Any:
     if isinstance(value, Remote):
         return value.__dict__["_where"]
-    raise TypeError(f"{type(value).__name__} cannot be given to a program")
+    raise TypeError(f"{type(value).__name__} cannot be passed to a program")
 
 
 def unknown_names(test: str, names: dict[str, Any]) -> set[str]:

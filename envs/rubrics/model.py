@@ -111,7 +111,7 @@ class VerifierModel:
         probe = score_prompt(Problem("probe", "What is 2 + 2?"), "4", rubric="The reply is correct.")
         failed = self._begin(self._failure(probe)).result()
         if failed:
-            raise VerifierError(f"verifier.endpoint: {self.name} cannot be asked: {failed}")
+            raise VerifierError(f"verifier.endpoint: {self.name} does not answer: {failed}")
         self._checked = True
 
     def take_tally(self) -> Counter[str]:
@@ -133,7 +133,7 @@ class VerifierModel:
             last = f"; the last failure: {self._last_failure}" if self._last_failure else ""
             raise VerifierError(
                 f"verifier.endpoint: {self.name} gave no verdict on {without} of {without + verdicts} "
-                f"replies ({words}), more than {MOST_WITHOUT:g} of them{last}"
+                f"replies ({words}), a fraction above {MOST_WITHOUT:g}{last}"
             )
 
     def close(self) -> None:

@@ -234,7 +234,7 @@ class VerdictCache:
             if (kept.value is None) == (kept.fault in FAULTS):
                 self._known[kept.key] = Stated(kept.value, kept.fault)
         if lines and not self._known:
-            raise ValueError("is a file of something else; name another")
+            raise ValueError("is not a file of verdicts; name another")
         if damaged > 1:  # a killed process may leave one damaged line
             warnings.warn(
                 f"{path}: {damaged} lines cannot be read and are passed over", DataWarning, stacklevel=5

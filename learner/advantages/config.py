@@ -24,19 +24,19 @@ class StreamSettings(Settings):
     """What the result is divided by: the standard deviation of the group or of the batch (at least 0.1), or
     nothing. With ``learner.loss = "dr_grpo"`` the default is nothing."""
     key: Key = "auto"
-    """Which turns form a group. "round": the turns of one problem and round over its debates. "persona",
-    "debate": those of one persona, or one debate, among them. "pair" (judge only): those whose pair had the
-    right solution on the same side; both sides count equally. Two keys add an effect fitted over the problems
-    of a step to the mean of "round" (learner.advantages.contexts): "persona_effect" that of the persona;
-    "context" that of whether the agent was right before and how many right solutions it read. "auto" is
-    "persona_effect" if the temperatures of personas differ, else "round"."""
+    """Which turns form a group. "round": the turns of one problem and round, over all its debates. "persona"
+    and "debate" divide these turns by persona or by debate. "pair" (judges only) divides them by the side of
+    the right solution; both sides count equally. Two keys add an effect to the group mean of "round", fitted
+    over the problems of a step (learner.advantages.contexts). "persona_effect": the effect of the persona.
+    "context": the effect of whether the agent was right before, and of how many right solutions it read.
+    "auto" is "persona_effect" if the temperatures of personas differ, else "round"."""
 
     @model_validator(mode="after")
     def _compared_by_key(self) -> Self:
         if self.key in ("debate", "context", "persona_effect") and self.baseline not in ("group", "rloo"):
             raise ValueError(
-                f'key = "{self.key}" changes the baselines "group" and "rloo", and baseline = '
-                f'"{self.baseline}" is neither; set one of them, or leave out key'
+                f'key = "{self.key}" applies to the baselines "group" and "rloo", but baseline = '
+                f'"{self.baseline}" is neither; use one of these, or leave out key'
             )
         return self
 
@@ -82,14 +82,14 @@ class AdvantageConfig(Settings):
     judge's (whose votes it prepares), or the sum of both. With the judge's share, ``learner.beta_judge``, the
     ratio of gspo and ``learner.normalise`` treat it as judge tokens."""
     keep_unrewarded: bool = False
-    """Keep turns without a reward as rows with advantage 0, so that a KL acts on them: that of
-    ``learner.beta_judge`` on the ballots of judges without labels, for example."""
+    """Keep turns without a reward as rows with advantage 0, so that a KL acts on them. For example,
+    ``learner.beta_judge`` then acts on ballots about problems without labels."""
 
     @model_validator(mode="after")
     def _only_judges_have_pairs(self) -> Self:
         for name in ("peer", "truth", "shaping", "likelihood", "persuasion", "format", "mixed"):
             if getattr(self, name).key == "pair":
-                raise ValueError(f'{name}.key = "pair": only a judge is shown pairs; use it in judge.key')
+                raise ValueError(f'{name}.key = "pair": only judges see pairs; use it in judge.key')
         return self
 
     @property

@@ -56,9 +56,8 @@ class LearnerConfig(Seeded):
     """Weight of the mean entropy, added to the objective."""
     tis_cap: Annotated[float, Field(ge=0)] | Literal["auto"] = "auto"
     """Truncated importance sampling: weight each token by min(exp(trainer - sampler), cap). 0 turns it off; 2
-    is usual. "auto" is 2 where a separate engine samples, whose log-probabilities differ slightly from the
-    trainer's (``mismatch_kl``), and 0 otherwise, for dppo_tv and dppo_kl, and in a training loop of your
-    own."""
+    is usual. "auto" is 2 if a separate engine samples, because its log-probabilities differ slightly from the
+    trainer's (``mismatch_kl``). It is 0 otherwise, for dppo_tv and dppo_kl, and in your own training loop."""
     tis: Literal["token", "sequence_mask"] = "token"
     """What ``tis_cap`` bounds. "token": the weight of each token. "sequence_mask": the product over the
     tokens of a stream in a row, which is dropped above the cap (TRL's default, with a cap of 3)."""
@@ -117,19 +116,20 @@ class LearnerConfig(Seeded):
             raise ValueError(f"betas must lie in [0, 1), got {self.betas}")
         if self.caps_weights and self.old_logprobs == "sampling":
             raise ValueError(
-                'tis_cap weighs the trainer against the sampler, and with old_logprobs = "sampling" both are '
+                'tis_cap weights the trainer against the sampler, but with old_logprobs = "sampling" both '
+                "are "
                 'the sampler; leave out tis_cap, or set old_logprobs = "recompute"'
             )
         if self.caps_weights and self.loss in FROM_SAMPLER:
             raise ValueError(
-                f"tis_cap = {self.tis_cap} weighs the trainer against the sampler, and the ratios of "
-                f"{self.loss} do that already; leave out tis_cap"
+                f"tis_cap = {self.tis_cap} weights the trainer against the sampler, but the ratios of "
+                f"{self.loss} already do that; leave out tis_cap"
             )
         if self.tis == "sequence_mask" and self.tis_cap == 0:
             raise ValueError('tis = "sequence_mask" drops rows above tis_cap, which is 0; set it to 3')
         if self.reference_every and not self.needs_reference:
             raise ValueError(
-                f"reference_every={self.reference_every} refreshes what beta holds the model near; beta is 0"
+                f"reference_every={self.reference_every} refreshes the reference of the KL, but beta is 0"
             )
         return self
 

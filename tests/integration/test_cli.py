@@ -115,7 +115,7 @@ def test_the_folder_of_a_run_goes_on_with_its_own_configuration(
     code, _, err = debate_command("train", "moved to", "learner.lr=0.5")
     assert code == 2
     assert err.splitlines()[-1].startswith(
-        "debate: run.dir=moved to holds a run with another configuration: "
+        "debate: run.dir=moved to contains a run with another configuration: "
     )
     code, out, _ = debate_command("train", "moved to", "run.dir=another", "train.steps=0")
     assert (code, out.splitlines()[0]) == (0, "done: 0 steps in another")

@@ -57,7 +57,7 @@ def test_a_plan_starts_nothing(debate_command, tiny_recipe, tmp_path, monkeypatc
 def test_memory_is_of_a_gpu_that_a_plan_is_for(given, debate_command, tiny_recipe):
     code, out, err = debate_command("train", tiny_recipe, *given)
     assert (code, out) == (2, "")
-    assert err.startswith(f"debate: --memory {given[-1]}: is the GiB of a GPU that --plan is for")
+    assert err.startswith(f"debate: --memory {given[-1]}: is only used with --plan")
 
 
 @pytest.mark.slow

@@ -303,21 +303,21 @@ def test_what_cannot_be_evaluated_is_one_line(evaluate):
     Path("typo.toml").write_text("[sets.a]\nheld_out.kind = 'svamp'\ndebate.max_token = 4\n")
     for words, why in {
         "run --weights 7": "run: has no weights '7': newest, best (train.keep_best), start ",
-        "run --weights best": "checkpoint that is there: 1, 2",
+        "run --weights best": "the step of a checkpoint: 1, 2",
         "run held_out.limit=0": "held_out: there are no problems to evaluate on",
-        "run --seeds 0": "--seeds 0: needs 1 or more",
-        "run --table t.txt": "--table t.txt: write a name that ends in .md or .tex",
+        "run --seeds 0": "--seeds 0: must be at least 1",
+        "run --table t.txt": "--table t.txt: the name must end in .md or .tex",
         "run --json none/f.json": "none/f.json: cannot be written",
         "run --json a\0": "cannot be written; name a file",
-        "run other --out x": "--out: is the folder of one evaluation",
-        "run --weights 1,2 --out x": "--out: is the folder of one evaluation",
-        "run --on a --on b --out x": "--out: is the folder of one evaluation",
+        "run other --out x": "--out: names the folder of a single evaluation",
+        "run --weights 1,2 --out x": "--out: names the folder of a single evaluation",
+        "run --on a --on b --out x": "--out: names the folder of a single evaluation",
         "quickstart --watch": "--watch: quickstart is not the folder of a run",
-        "run --watch --weights 1": "--watch: follows one run, and evaluates all its checkpoints",
+        "run --watch --weights 1": "--watch: needs one run, and evaluates all of its checkpoints",
         "nowhere": "nowhere: no such file",
-        "run run": "run: is named twice",
+        "run run": "run: is given twice",
         "held_out.limit=2": "eval: name the folder of a run, or a recipe",
-        "quickstart --weights best": "--weights best: quickstart is a recipe, the model as it is",
+        "quickstart --weights best": "--weights best: quickstart is a recipe without checkpoints",
         "run --samples 99999": "--samples 99999: needs 0 to 10000",
         "run --on no_such": "--on: 'no_such' is not known; valid: ",
         "run --on words=x.jsonl": "--on: words takes 'levels' and no 'path'",
@@ -343,7 +343,7 @@ def test_a_folder_of_another_evaluation_is_refused_and_left_alone(evaluate, home
     code, _, err = evaluate("run", "--out", "mine", "held_out.limit=3", "--seeds", "2")
     assert (code, err) == (
         2,
-        "debate: mine: holds an evaluation with other problems, seeds; nothing was changed in it: choose "
+        "debate: mine: contains an evaluation with other problems, seeds; nothing was changed in it: choose "
         "another --out, or none\n",
     )
     assert evaluate("run", "--out", "run")[2].startswith("debate: run: holds checkpoints and no evaluation")

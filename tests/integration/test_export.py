@@ -147,13 +147,13 @@ def test_an_export_is_replaced_and_nothing_else_is(export, runs):
     assert not (runs / "again/stale").exists()
     code, _, err = export("lora", "--out", "again")
     assert code == 2
-    assert err == f"debate: --out again: holds an export of {runs / 'full'}; choose another folder\n"
+    assert err == f"debate: --out again: contains an export of {runs / 'full'}; choose another folder\n"
     (runs / "mine").mkdir(exist_ok=True)
     (runs / "mine/notes").write_text("keep")
     code, _, err = export("full", "--out", "mine")
     assert (code, err) == (
         2,
-        "debate: --out mine: holds something that is not an export; choose another folder\n",
+        "debate: --out mine: contains something that is not an export; choose another folder\n",
     )
     assert (runs / "mine/notes").read_text() == "keep"
     assert export("full", "--out", "mine/notes")[0] == 2
@@ -165,7 +165,7 @@ def test_what_is_no_run_or_has_no_weights_is_refused(export, runs):
     (runs / "empty").mkdir(exist_ok=True)
     (runs / "empty/config.toml").write_text((runs / "full/config.toml").read_text())
     code, _, err = export("empty")
-    assert (code, err) == (2, "debate: empty: holds no checkpoint; train it first\n")
+    assert (code, err) == (2, "debate: empty: has no checkpoint; train it first\n")
     assert not (runs / "empty/export").exists()
 
 

@@ -94,7 +94,7 @@ def write(folder: Path, text: str) -> None:
         (
             "class make:\n def __init__(self, *a, **k): self.version = 0\n def sample(self, request): ...\n"
             " async def update(self): ...",
-            "model.policy: what 'my_policy:make' makes has no async method 'sample'; see debate.Policy",
+            "model.policy: the policy of 'my_policy:make' has no async method 'sample'; see debate.Policy",
         ),
     ],
 )

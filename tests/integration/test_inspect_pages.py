@@ -18,8 +18,8 @@ def test_export_says_what_it_wrote_and_what_more_there_is(debate_command, run, t
 def test_a_mistake_is_told_and_nothing_is_written(debate_command, run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for arguments, said in (
-        ("--port 80", "--port: says how --web serves"),
-        ("--web --export x.html", "--web and --export: give one of them"),
+        ("--port 80", "--port: "),
+        ("--web --export x.html", "--web and --export: give only one of them"),
         ("ls --web", "no ACTION"),
         ("--export /nowhere/x.html", "name a file in a folder that exists"),
         ("--web --filter winne:x", "unknown field 'winne'"),

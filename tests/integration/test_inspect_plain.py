@@ -65,7 +65,7 @@ def test_a_filter_may_begin_with_what_is_not_wanted(inspect):
     _, out, _ = inspect("run", "ls", "-step:0", "-id:1.0")
     assert [line.split()[0] for line in out.splitlines()] == ["debate", "1.1", "1.2", "1.3"]
     code, _, err = inspect("run", "ls", "--limt", "5")
-    assert (code, err) == (2, "debate: no option is named --limt; did you mean '--limit'?\n")
+    assert (code, err) == (2, "debate: unknown option --limt; did you mean '--limit'?\n")
 
 
 def test_a_debate_is_shown_as_text_and_as_json(inspect, folder):
@@ -103,7 +103,7 @@ def test_a_folder_of_runs_is_listed_and_one_in_it_is_opened(inspect, folder, tmp
         [f"{tmp_path}/{name}", "2/2", "–", "–", "0"] for name in ("a", "b")
     ]
     code, out, err = inspect(tmp_path, "stats")
-    assert (code, out, err) == (2, "", f"debate: {tmp_path}: holds 2 runs, name one of them: a, b\n")
+    assert (code, out, err) == (2, "", f"debate: {tmp_path}: contains 2 runs; name one of them: a, b\n")
 
 
 def test_a_mistake_is_one_line(inspect):
@@ -115,9 +115,9 @@ def test_a_mistake_is_one_line(inspect):
         ("run show", "show: name a debate by step and index"),
         ("run show 9.0", "run: no debate 9.0; there are steps 0 to 1"),
         ("run show x", "'x' is no debate"),
-        ("run grep", "grep: name the words to look for"),
-        ("run show 0.0 --limit 3", "--limit: show has no use for it"),
-        ("run stats --raw", "--raw: stats has no use for it"),
+        ("run grep", "grep: give the words"),
+        ("run show 0.0 --limit 3", "--limit: show does not use"),
+        ("run stats --raw", "--raw: stats does not use"),
         ("nowhere ls", "nowhere: there is no such folder"),
     ):
         code, out, err = inspect(*arguments.split())

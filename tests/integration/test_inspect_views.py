@@ -112,10 +112,10 @@ def test_what_cannot_be_is_one_line(inspect):
         ("why 9.0", "no debate 9.0; there are steps 0 to 1"),
         ("same nothing", "'nothing'"),
         ("same p 0.0", "same: name a problem"),
-        ("same p 0.0 0.1", "same: debate 0.0 is of problem "),
+        ("same p 0.0 0.1", "same: debate 0.0 is on problem "),
         ("replays nothing", "no replay 'nothing'"),
-        ("ls --turn 0.0", "--turn: ls has no use for it"),
-        ("why 0.0 --filter step:0", "--filter: why has no use for it"),
+        ("ls --turn 0.0", "--turn: ls does not use"),
+        ("why 0.0 --filter step:0", "--filter: why does not use"),
     ):
         code, out, err = inspect(*arguments.split())
         assert (code, out, err.count("\n")) == (2, "", 1)

@@ -44,7 +44,7 @@ def test_other_baselines_need_no_solution_of_the_reference(tmp_path: Path, basel
         ({"learner": {"beta": 0.1, "reference_every": 5}}, "learner.reference_every = 5"),
         (train_of(1, dynamic_sampling=2), "train.dynamic_sampling = 2"),
         ({"rewards": {"likelihood_weight": -1.0}}, "greater than or equal to 0"),
-        ({"likelihood": {"prompt": "$question $answer"}}, "needs"),
+        ({"likelihood": {"prompt": "$question $answer"}}, "must contain"),
     ],
 )
 def test_settings_that_cannot_work_are_refused_in_one_line(tmp_path: Path, changes: Any, message: str):
@@ -56,5 +56,5 @@ def test_problems_without_a_gold_answer_are_refused_by_name(tmp_path: Path):
     path = tmp_path / "tasks.jsonl"
     path.write_text('{"id": "t1", "question": "Write a poem."}\n')
     config = config_of(tmp_path / "run", env={"kind": "open", "path": str(path)})
-    with pytest.raises(ValueError, match=r"is about the gold answer, and the problem 't1' of kind 'open'"):
+    with pytest.raises(ValueError, match=r"but the problem 't1' of kind 'open' has none"):
         train(config)

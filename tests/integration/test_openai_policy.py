@@ -156,7 +156,7 @@ def test_top_k_is_refused_where_the_server_does_not_know_it():
         policy = policy_at(server)
         assert ask(policy, request(top_p=0.9))[0].text == "ok"
         assert server.asked[-1].body["top_p"] == 0.9
-        with pytest.raises(ValueError, match=r"^debate.top_k = 20: is one of vLLM's own .* what is top_k\?"):
+        with pytest.raises(ValueError, match=r"^debate.top_k = 20: is"):
             ask(policy, request(top_k=20))
 
 
@@ -283,7 +283,7 @@ def test_an_answer_that_unpacks_to_more_than_can_be_is_refused_within_bounds():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 3 * LARGEST_REPLY
-    with pytest.raises(ServerError, match="the answer is packed as 'gzip, gzip'"):
+    with pytest.raises(ServerError, match="the answer has the unknown encoding 'gzip, gzip'"):
         packed_reply(gzip.compress(bomb), "gzip, gzip")
     with pytest.raises(ServerError, match="the answer cannot be unpacked: "):
         packed_reply(b"{}", "gzip")
@@ -331,7 +331,7 @@ def test_what_is_no_base_url_is_refused_and_no_password_is_shown(url):
 
 
 def test_it_cannot_be_trained():
-    with pytest.raises(ValueError, match=r"'m' at http://localhost/v1 cannot be trained from here"):
+    with pytest.raises(ValueError, match=r"'m' at http://localhost/v1 cannot be trained"):
         asyncio.run(OpenAIPolicy("http://localhost/v1", "m").update(None, 1))
 
 
@@ -405,7 +405,7 @@ def test_what_a_recipe_lacks_is_one_line(recipe, debate_command, monkeypatch):
     )
     [_, line] = err.splitlines()  # what train was about to do, and why not
     assert code == 2
-    assert line.startswith("debate: model.policy=openai: plays and is evaluated, and cannot be trained")
+    assert line.startswith("debate: model.policy=openai: can play and be evaluated, but not trained")
     assert not (recipe.parent / "runs").exists()
 
 

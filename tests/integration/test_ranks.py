@@ -168,7 +168,7 @@ def test_a_rank_that_is_killed_ends_the_run_and_what_is_saved_is_said(rank, home
     ("override", "said"),
     [
         ("model.device=cuda:1", "model.device"),
-        ("model.dtype=float16", "model.dtype=float16: is not learnt in by several ranks"),
+        ("model.dtype=float16", "model.dtype=float16: cannot be trained by several ranks"),
         ("learner.loss=ppoo", "learner.loss: unknown loss"),
     ],
 )

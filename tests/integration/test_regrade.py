@@ -86,13 +86,16 @@ def test_only_debates_of_a_filter_are_graded(regrade, home):
         (("nowhere",), "nowhere: neither a run nor the folder of an evaluation"),
         (("run", "--modes", "boxes"), "--modes boxes: unknown; valid: boxed, "),
         (("run", "--modes", ","), "--modes: name at least one mode"),
-        (("run", "--clip", "family"), "--clip family: the prompt set tiny has no stop strings; name some"),
+        (("run", "--clip", "family"), "--clip family: the prompt set tiny has no stop strings"),
         (("run", "--clip", "family:none"), "no prompt set 'none'"),
         (("run", "--steps", "9.."), "run: no debates of these steps are stored"),
         (("run", "--steps", "2..1"), "--steps '2..1'"),
-        (("run", "--table", "t.txt"), "--table t.txt: write a name that ends in .md or .tex"),
+        (("run", "--table", "t.txt"), "--table t.txt: the name must end in .md or .tex"),
         (("run", "--filter", "step:x"), "step takes a number"),
-        (("run", "--filter", "step:0 tokens:<0"), "run: no replies with a truth to grade against are stored"),
+        (
+            ("run", "--filter", "step:0 tokens:<0"),
+            "run: has no stored replies to problems with a gold answer",
+        ),
     ],
 )
 def test_a_mistake_is_one_line(regrade, arguments, line):

@@ -65,15 +65,15 @@ def test_what_was_found_is_kept_where_the_reader_of_the_tables_goes_away(folder,
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["train.steps=3"], "train.steps=3: a replay changes rewards.* and advantages.* only"),
-        (["seed=1"], "seed=1: a replay changes rewards.* and advantages.* only"),
+        (["train.steps=3"], "train.steps=3: a replay can only change rewards.* and advantages.*"),
+        (["seed=1"], "seed=1: a replay can only change rewards.* and advantages.*"),
         (["reward.peer=copeland"], "did you mean 'rewards.peer'?"),
         (["rewards.pear=copeland"], "unknown key 'pear'; did you mean 'peer'?"),
         (["rewards.peer=borda"], "unknown peer rule 'borda'"),
         (["advantages.baseline=rae"], "unknown key 'baseline'"),
         (["--steps", "5..2"], "--steps '5..2': write A..B"),
         (["--steps", "x"], "--steps 'x': write A..B"),
-        (["rewards.truth_weight=0.1", "--out", "."], "is not empty and holds no replay"),
+        (["rewards.truth_weight=0.1", "--out", "."], "is not empty and contains no replay"),
         (["--json", "nowhere/figures.json"], "--json nowhere/figures.json: cannot be written"),
     ],
 )
@@ -93,7 +93,7 @@ def test_what_is_stored_otherwise_is_an_exit_code(replay, folder, tmp_path):
     code, out, err = replay(other)
     assert code == 1
     assert out.startswith("stored and recomputed under the run's own scheme differ in ")
-    assert err.startswith(f"debate: {other}: what is stored is not what its own scheme gives in ")
+    assert err.startswith(f"debate: {other}: the stored values are not those of its own scheme in ")
     code, out, _ = replay(other, "rewards.format_penalty=-2.0", "--json", tmp_path / "figures.json")
     assert code == 1
     assert json.loads((tmp_path / "figures.json").read_text())["differ"] > 0  # all is written first

@@ -73,14 +73,14 @@ def test_a_resumed_run_whose_start_is_gone_takes_no_other_weights_for_it(tmp_pat
 @pytest.mark.parametrize(
     ("tables", "message"),
     [
-        ({"remote": {}}, r'debate.seats: agent 1 is "remote", and nobody is named; set remote.endpoint'),
-        ({"debate": {"num_agents": 4}}, "remote.endpoint: nobody asks it"),
+        ({"remote": {}}, r'debate.seats: agent 1 is "remote", but no endpoint is named; set remote.endpoint'),
+        ({"debate": {"num_agents": 4}}, "remote.endpoint: is not used"),
         (
             {
                 "model": {"policy": "vllm", "name_or_path": "m", "lora_rank": 2},
                 "warm_start": {"from_run": "runs/other"},
             },
-            r"warm_start.from_run = 'runs/other' begins with one that has learnt",
+            r"warm_start.from_run = 'runs/other' starts from a trained adapter",
         ),
     ],
 )

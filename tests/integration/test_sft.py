@@ -152,13 +152,13 @@ def test_rl_begins_with_what_was_learnt(tmp_path, config_of):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"sft": {"data": []}}, "sft.data: names nothing to learn from"),
+        ({"sft": {"data": []}}, "sft.data: is empty"),
         ({"train": {"keep_best": "loss"}}, "train.keep_best='loss': is not a figure of an evaluation"),
         (
             {"train": {"keep_best": "eval/sft/loss"}, "sft": {"held_back": 0}},
-            r"keep_best='eval/sft/loss': nothing is measured .* set sft.held_back",
+            r"keep_best='eval/sft/loss': is not measured; set sft.held_back",
         ),
-        ({"sft": {"epochs": 0.05}}, "sft.epochs = 0.05: of 54 replies that is less than one step"),
+        ({"sft": {"epochs": 0.05}}, "sft.epochs = 0.05: for 54 replies this is less than one step"),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_is_written(tmp_path, config_of, changes, message):

@@ -89,9 +89,9 @@ def test_supervised_stages_learn_and_the_last_one_has_debates(straight):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["stage=rl"], "stage=rl: begins with the weights of 'cot', which is not over; do it first"),
+        (["stage=rl"], "stage=rl: begins with the weights of 'cot', which has not ended"),
         (["stage=tri"], "stage=tri: did you mean 'tir'?"),
-        (['sft.data=["gsm8k"]'], "sft.data: each stage names what it learns itself"),
+        (['sft.data=["gsm8k"]'], "sft.data: each stage has its own replies"),
     ],
 )
 def test_what_cannot_be_run_is_a_line(debate_command, tmp_path, words, said):

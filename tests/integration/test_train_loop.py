@@ -430,7 +430,7 @@ def test_a_warm_start_is_shared_with_another_run(tmp_path):
     second = train(config_of(tmp_path / "second", **shared))
     assert_equal_weights(weights_of(second), weights_of(first))
     assert untimed(second.folder.path) == untimed(first.folder.path)
-    with pytest.raises(ValueError, match=r"warm_start.from_run=.*nowhere: holds no warm-started weights"):
+    with pytest.raises(ValueError, match=r"warm_start.from_run=.*nowhere: has no warm-started weights"):
         train(
             config_of(tmp_path / "third", **shared | {"warm_start": {"from_run": str(tmp_path / "nowhere")}})
         )

@@ -229,9 +229,9 @@ def test_an_evaluation_shows_verdicts_beside_truth_and_their_agreement(tmp_path,
 @pytest.mark.parametrize(
     ("overrides", "told"),
     [
-        (("verifier.endpoint=none",), "is for a verifier model; name one as verifier.endpoint"),
+        (("verifier.endpoint=none",), "only applies to a verifier model"),
         (("endpoints.judge.policy=opnai",), "endpoints.judge.policy: unknown policy 'opnai'"),
-        (("verifier.samples=3",), "at temperature 0 all are the same"),
+        (("verifier.samples=3",), "all samples are equal at temperature 0"),
         (("verifier.threshold=1.5",), "verifier.threshold"),
     ],
 )
@@ -328,7 +328,5 @@ def test_a_model_of_ones_own_machine_scores_in_this_process(tmp_path, monkeypatc
 
 def test_judges_are_not_rewarded_by_verdicts_as_if_they_were_truth(tmp_path):
     pairs = {"advantages": {"judge": {"key": "pair"}}}
-    with pytest.raises(
-        ValueError, match=r"finds the right solution by its truth reward, and the problem 'w\d'"
-    ):
+    with pytest.raises(ValueError, match=r"but the problem 'w\d' only has verdicts"):
         train(config_of(tmp_path, held_out={"limit": 0}, **pairs))

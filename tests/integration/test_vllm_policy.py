@@ -49,7 +49,7 @@ def test_vllm_says_what_the_local_policy_says(bench_python, tmp_path):
     assert found["forced"] == 4 * 4
     assert found["not_stopped_thinking"]
     nothing, cold, none, long = found["refused"]
-    assert nothing == "vLLM has weights of its own: update takes the folder of an export, got None"
+    assert nothing == "vLLM has its own weights: update needs the folder of an export, got None"
     assert "0.01 and more" in cold
     assert "max_tokens 0 must be 1 or more" in none
     assert "does not fit a context of 1024" in long

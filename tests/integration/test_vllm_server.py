@@ -246,7 +246,7 @@ def test_an_adapter_that_is_not_taken_has_a_remedy(refusal, remedy, server, fold
     with pytest.raises(ValueError, match=remedy):
         asyncio.run(policy.update(folder / "first", 1))
     assert policy.version == 0
-    with pytest.raises(ValueError, match="takes adapters alone"):
+    with pytest.raises(ValueError, match="only takes adapters"):
         asyncio.run(policy.update(folder / "base", 1))
 
 

@@ -177,5 +177,5 @@ def test_token_ids_are_kept(values: list[int]):
 @settings(max_examples=20)
 @given(RECORDS, TEXT, HALVES)
 def test_half_a_character_is_refused_by_its_field(record: Record, text: str, half: str):
-    with pytest.raises(FieldError, match=r"^group: holds half a character \(a lone surrogate\)$"):
+    with pytest.raises(FieldError, match=r"^group: contains half a character \(a lone surrogate\)$"):
         to_line(replace(record, group=text + half))

@@ -145,16 +145,16 @@ def _require_known(name: str, run: Path) -> str:
         key = prompts_key(name)
         known = _table(facts.get("data")).get(key) or _evaluation_of(run).get("prompts")
         if known is None and prompt_path(name).parent != SHIPPED:
-            raise PromptUnknownError(f"the run does not record what was in its prompt set {name!r}")
+            raise PromptUnknownError(f"the run has no checksum of its prompt set {name!r}")
         now = prompts_checksum(name)
     except PromptUnknownError:
         raise
     except (OSError, ValueError) as error:
         raise PromptUnknownError(f"its prompt set {name!r} cannot be read here ({error})") from error
     if any(f"data: {key}" in keys for keys in changed):
-        raise PromptUnknownError(f"its prompt set {name!r} was changed while the run was made")
+        raise PromptUnknownError(f"its prompt set {name!r} was changed during the run")
     if known not in (None, now):
-        raise PromptUnknownError(f"its prompt set {name!r} is not what it was for the run")
+        raise PromptUnknownError(f"its prompt set {name!r} has changed since the run")
     note = f"prompts as today's prompt set {name!r} makes them; the run does not record which version it had"
     return "" if known else note
 

@@ -63,7 +63,7 @@ class AccessPolicy:
         if token is None and not is_loopback(host):
             token = secrets.token_urlsafe(24)
         if token is not None and not re.fullmatch("[A-Za-z0-9_-]{16,}", token):
-            raise ValueError("token: needs 16 or more letters, digits, - and _")
+            raise ValueError("token: must have at least 16 letters, digits, - and _")
         return cls(frozenset(names - {""}), wildcard, token)
 
     def knows(self, header: str) -> bool:

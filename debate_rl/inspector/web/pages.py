@@ -199,7 +199,7 @@ def judge_pairs(request: PageRequest) -> Response:
         watched = watched_judge(run, step)
         if watched is None:
             when = "" if step is None else f" after {counted(step, 'step')}"
-            raise NotFound(f"no judge was watched in this run{when} (held_out.judge_pairs)")
+            raise NotFound(f"this run has no judge pairs{when} (held_out.judge_pairs)")
         if pair is not None:
             attacks = attacks_on(watched, pair)
             back = ("All pairs", links("pairs", step=watched.step), "all-pairs")
@@ -308,7 +308,7 @@ def _tokens(request: PageRequest, record: Record, view: DebateView, turn: TurnId
 
 def _why(request: PageRequest, record: Record, view: DebateView, turn: TurnId) -> list[Block]:
     if ":" in request.id:
-        raise NotFound(f"debate {request.id} is of an evaluation: nothing was rewarded in it")
+        raise NotFound(f"debate {request.id} is from an evaluation, which has no rewards")
     config, note = config_of(request.store.run)
     return why_blocks(why(request.store, config, request.id, turn, note=note))
 

@@ -249,7 +249,7 @@ def _refuse_another(path: Path) -> None:
     except FileNotFoundError:
         return
     if not ours:
-        raise ValueError(f"{path}: is there and is not an export of debates; name another file")
+        raise ValueError(f"{path}: exists and is not an export of debates; name another file")
 
 
 def _face(held: Collection[str], anchor: str = "") -> Face:

@@ -39,21 +39,21 @@ def test_every_agent_is_spoken_for_by_its_seat():
 
 
 def test_a_remote_seat_without_a_model_is_refused():
-    with pytest.raises(ValueError, match=r'debate.seats: "remote", but this policy has no other model'):
+    with pytest.raises(ValueError, match=r'debate.seats: "remote", but this policy has no'):
         run_debates([PROBLEM], says("4"), DebateConfig(seats=SEATS, num_rounds=1), seed=1)
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"seats": ["learning"]}, "seats: 1 of them, but num_agents = 3"),
-        ({"seats": ["frozen", "remote", "remote"]}, "and nobody learns"),
+        ({"seats": ["learning"]}, "seats: 1 are given, but num_agents = 3"),
+        ({"seats": ["frozen", "remote", "remote"]}, "no agent learns"),
         (
             {
                 "seats": ["frozen", "frozen", "learning"],
                 "by_level": [{"level": "easy", "num_agents": 2, "num_rounds": 2}],
             },
-            r"by_level.0 \(level 'easy'\): seats: frozen, frozen, and nobody learns",
+            r"by_level.0 \(level 'easy'\): seats: frozen, frozen: no agent learns",
         ),
     ],
 )

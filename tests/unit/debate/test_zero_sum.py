@@ -117,7 +117,7 @@ def test_by_hand():
         ({"num_agents": 2}, 'num_agents: 2, but debate.protocol = "zero_sum" needs 3 or more'),
         ({"history_rounds": 0}, "history_rounds: 0"),
         ({"compress": {"over": 2000}}, "compress.over: 2000"),
-        ({"seats": ["learning", "frozen"]}, "seats: 2 of them"),
+        ({"seats": ["learning", "frozen"]}, "seats: 2"),
     ],
 )
 def test_what_does_not_fit_is_refused(settings, message):

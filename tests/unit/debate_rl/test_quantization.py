@@ -47,9 +47,9 @@ def model_config(folder, quantization="4bit", **changes):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"lora_rank": 0}, 'quantization = "4bit": is of a base that is not trained; set lora_rank'),
-        ({"name_or_path": None, "tiny": {}}, "a tiny model is not quantized"),
-        ({"policy": "vllm"}, "vLLM has no bitsandbytes since 0.28"),
+        ({"lora_rank": 0}, 'quantization = "4bit": needs a base that is not trained; set lora_rank'),
+        ({"name_or_path": None, "tiny": {}}, "a tiny model cannot be quantized"),
+        ({"policy": "vllm"}, "vLLM dropped bitsandbytes in 0.28"),
         ({"policy": "openai"}, 'leave out policy = "openai"'),
         ({"quantization": "3bit"}, "quantization"),
     ],
@@ -61,7 +61,7 @@ def test_what_nobody_quantizes_is_refused_with_the_recipe(changes, message):
 
 def test_elsewhere_than_on_cuda_it_is_refused_before_anything_is_loaded(monkeypatch):
     monkeypatch.setattr(debate_rl.models, "_load_checkpoint", lambda *_, **__: pytest.fail("was loaded"))
-    with pytest.raises(ValueError, match=r'"8bit": bitsandbytes quantizes on a CUDA GPU here.*be on cpu'):
+    with pytest.raises(ValueError, match=r'"8bit": bitsandbytes'):
         load_model(model_config("m", "8bit"), seed=0)
     with pytest.raises(ValueError, match="would be on mps"):
         refuse_unquantizable(model_config("m"), "mps")

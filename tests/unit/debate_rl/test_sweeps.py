@@ -50,9 +50,9 @@ def test_arms_are_the_named_ones_by_each_combination(tmp_path):
     [
         (["learner.lr=1e-4,x"], "arm 'lr=x': .*learner.lr: "),
         (["learner.lr=1e-4,1e-4"], "two arms have the name 'lr=1e-4'"),
-        (["held_out.limit=0"], "arms are compared by held-out problems"),
-        (["seeds=0"], "seeds: is a number from 1 to 1000"),
-        (["seeds=[7,7]"], "seeds: is a number from 1 to 1000, or a list of that many different seeds"),
+        (["held_out.limit=0"], "arms are compared on held-out problems"),
+        (["seeds=0"], "seeds: must be a number from 1 to 1000"),
+        (["seeds=[7,7]"], "seeds: must be a number from 1 to 1000, or a list of 1 to 1000 different seeds"),
         (["learner.rl=1"], "learner: unknown key 'rl'"),
         (["learner"], "is written key=value"),
     ],
@@ -69,7 +69,7 @@ def test_a_file_of_a_sweep_is_checked_too(tmp_path):
         ('recipe = "nowhere"\n', "nowhere: no such file"),
         (
             'recipe = "quickstart"\n[grid.learner]\nlr = 1e-4\n',
-            r"own.toml: grid.learner.lr: is a list of values",
+            r"own.toml: grid.learner.lr:",
         ),
         ('recipe = "quickstart"\n[arms.a.learner]\nrl = 1\n', "arm 'a': .*unknown key"),
         ('recipe = "quickstart"\narms = 3\n', "arms: is a table of settings"),
@@ -160,9 +160,9 @@ def test_an_arm_begins_after_the_run_of_another_arm_of_its_seed(tmp_path):
             (),
             "after = 'both': is not an arm before this one: 'direct', 'sft'",
         ),
-        (CHAIN.replace('"sft@best"', "3"), (), "arms.both.after: is a name"),
+        (CHAIN.replace('"sft@best"', "3"), (), "arms.both.after: must be a name"),
         *(
-            (CHAIN.replace("sft@best", after), (), "arms.both.after: is the name of an arm, or the name with")
+            (CHAIN.replace("sft@best", after), (), "arms.both.after: must be the name of an arm")
             for after in ("sft@bets", "@best", "", "sft@../../x")
         ),
         (CHAIN, [f"learner.{key}={MANY}" for key in ("lr", "beta")], "1,000,000 arms are more than 1,000"),
@@ -216,7 +216,7 @@ def test_a_folder_of_other_arms_is_refused_and_more_arms_are_not(tmp_path):
         ConfigError, match=r"whose arm lr=1e-4 has 'nothing' where this one has 'train.steps=4'"
     ):
         state("learner.lr=1e-4,2e-4", "train.steps=4")
-    with pytest.raises(ConfigError, match=r"a sweep of quickstart, and this one is of quickstart_words"):
+    with pytest.raises(ConfigError, match=r"a sweep of quickstart"):
         state_of(tmp_path, "quickstart_words")
     (tmp_path / "sweep.json").write_text('{"recipe": 3}')
     with pytest.raises(ConfigError, match=r"sweep.json: damaged: .*recipe"):

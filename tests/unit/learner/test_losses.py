@@ -343,9 +343,7 @@ def test_dppo_by_kl_by_hand():
 
 
 def test_dppo_needs_no_second_weight_against_the_sampler():
-    with pytest.raises(
-        ValueError, match=r"tis_cap = 2.0 weighs .* and the ratios of dppo_tv do that already"
-    ):
+    with pytest.raises(ValueError, match=r"tis_cap = 2.0"):
         LearnerConfig(loss="dppo_tv", tis_cap=2.0)
     with pytest.raises(ValueError, match=r"sequence_mask.* tis_cap, which is 0"):
         LearnerConfig(tis="sequence_mask", tis_cap=0)

@@ -173,7 +173,7 @@ def newer(folder: Path) -> None:
         (lambda folder: None, r"not the folder of a run \(no transcripts in it\)"),
         (as_file, "bad: not a folder"),
         (lambda f: (f / "step_000000.jsonl").write_text("{}\n"), "1: schema: not a debate transcript"),
-        (newer, "1: schema: version 99; this version of debate-rl reads 1 alone"),
+        (newer, "1: schema: version 99; this version of debate-rl only reads 1"),
         (lambda f: (f / "step_000000.jsonl.zst").write_bytes(b""), "damaged: it is cut off"),
         (lambda f: (f / "step_000000.jsonl").mkdir(), "step_000000.jsonl: (not a plain file|cannot be read)"),
     ],

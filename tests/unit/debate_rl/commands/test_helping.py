@@ -66,9 +66,9 @@ def test_a_former_name_says_the_new_one(former, debate_command):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["inspect", "run", "ls", "--limt", "3"], "no option is named --limt; did you mean '--limit'?"),
-        (["inspect", "--webb", "run"], "no option is named --webb; did you mean '--web'?"),
-        (["inspect", "run", "ls", "--q=3"], "no option is named --q; see --help"),
+        (["inspect", "run", "ls", "--limt", "3"], "unknown option --limt; did you mean '--limit'?"),
+        (["inspect", "--webb", "run"], "unknown option --webb; did you mean '--web'?"),
+        (["inspect", "run", "ls", "--q=3"], "unknown option --q; see --help"),
         (["train", "quickstart", "--pln"], "Possible options: --plan"),
         (["eval", "run", "--weight", "best"], "Possible options: --weights"),
         (["trian"], "did you mean 'train'?"),

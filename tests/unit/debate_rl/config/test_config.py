@@ -23,31 +23,30 @@ def test_defaults_hold_together():
         ({"learner": {"lr": "fast"}}, "valid number"),
         (
             {"advantages": {"judge": {"key": "pair"}}, "rewards": {"truth_missing": 1.0}},
-            'advantages.judge.key = "pair" finds the right solution by its truth reward',
+            'advantages.judge.key = "pair" finds right solutions by their truth reward',
         ),
         (
             {"advantages": {"truth": {"key": "context"}}, "rewards": {"form_bonus": 0.1}},
-            'advantages.truth.key = "context" finds the right solution by its truth reward, and '
-            "rewards.form_bonus = 0.1 is part of that",
+            'advantages.truth.key = "context" finds right solutions .* but rewards.form_bonus = 0.1',
         ),
         (
             {"advantages": {"truth": {"key": "context"}}, "rewards": {"labels": 0.5, "pseudo": "voted"}},
-            'rewards.pseudo = "voted" says what was right only after it',
+            'rewards.pseudo = "voted" labels it only afterwards',
         ),
         (
             {"advantages": {"judge": {"key": "pair"}}, "rewards": {"labels": 0.5, "pseudo": "anchored"}},
-            'advantages.judge.key = "pair" .* rewards.pseudo = "anchored" says what was right only after it',
+            'advantages.judge.key = "pair" .* rewards.pseudo = "anchored" labels it only afterwards',
         ),
         (
             {
                 "advantages": {"truth": {"key": "debate"}},
                 "debate": {"seats": ["learning", "frozen", "frozen"]},
             },
-            'advantages.truth.key = "debate" compares the agents .* with one agent learns there are no two',
+            'advantages.truth.key = "debate" compares agents .* with one agent learns there are never two',
         ),
         (
             {"advantages": {"judge": {"key": "debate"}}, "debate": {"protocol": "zero_sum", "num_rounds": 1}},
-            'with debate.protocol = "zero_sum" there are no two',
+            'with debate.protocol = "zero_sum" there are never two',
         ),
         (
             {"advantages": {"truth": {"key": "debate"}, "discount": 0.5}},
@@ -58,7 +57,7 @@ def test_defaults_hold_together():
         ({"debate": {"num_agents": 1}, "rewards": {"truth_weight": 0.0}}, "nothing to learn from"),
         (
             {"warm_start": {"solve_steps": 1}},
-            "demonstrations of pair_sum, words, products, sorting and not of env.kind = 'gsm8k'",
+            "demonstrations of pair_sum, words, products, sorting, not of env.kind = 'gsm8k'",
         ),
         (
             {
@@ -111,10 +110,10 @@ RIGHT, LURE = {"right": [0.6, 0.4, 0.5]}, {"lure": [0.3, 0.5, 0.4]}
     [
         ({"batch": [1, -1, 1, 1]}, "warm_start.batch\n.* four counts of 0 or more, and one of them above 0"),
         ({"batch": [0, 0, 0, 0]}, "warm_start.batch\n.* four counts of 0 or more, and one of them above 0"),
-        (LURE | {"right": [0.5, 1.01]}, "warm_start.right\n.* a probability in 0..1 for each persona"),
-        (RIGHT | {"lure": [-0.1]}, "warm_start.lure\n.* a probability in 0..1 for each persona"),
-        (LURE | {"right": []}, "warm_start.right\n.* a probability in 0..1 for each persona, at least one"),
-        (RIGHT | {"lure": [0.3, 0.61, 0.5]}, r"those of one persona are 0.4 \+ 0.61 > 1: lower one of them"),
+        (LURE | {"right": [0.5, 1.01]}, "warm_start.right\n.* needs at least one probability in 0..1"),
+        (RIGHT | {"lure": [-0.1]}, "warm_start.lure\n.* needs at least one probability in 0..1"),
+        (LURE | {"right": []}, "warm_start.right\n.* needs at least one probability in 0..1"),
+        (RIGHT | {"lure": [0.3, 0.61, 0.5]}, r"for one persona they are 0.4 \+ 0.61 > 1"),
         (LURE | {"right": [0.5, 0.5]}, None),
         (LURE | {"right": [0.5, 0.6]}, r"0.6 \+ 0.5 > 1"),  # the second of two sits at seats 1 and 3
         ({"right": [0.0], "lure": [1.0]}, None),

@@ -83,15 +83,15 @@ def test_a_prompt_set_of_ones_own_travels_with_it(folder, tmp_path):
         ("[debate]\nnum_agent = 3\n", "num_agent"),
         ("[train]\nsteps = 3\n", "has a table [train], and a judge's are [debate] and [model]"),
         ("[debate", "judge.toml: not TOML"),
-        ("", "judge.toml: has no table [debate], by which a judge knows its ballots"),
+        ("", "judge.toml: has no table [debate]"),
         ("debate = 3\n", "judge.toml: debate: is a table of settings (got 3)"),
         (
             '[debate]\ntools = "python"\n',
-            "judge.toml: debate.tools: decides no ballot; a judge's are protocol",
+            "judge.toml: debate.tools: does not affect ballots; a judge's keys are protocol",
         ),
         (
             '[model]\npolicy = "openai"\nserver = {base_url = "http://x"}\n',
-            "judge.toml: model.policy: decides no",
+            "judge.toml: model.policy: does not affect",
         ),
         ('[debate]\npersonas = "evil:CODE"\n', "debate.personas='evil:CODE' names code"),
     ],

@@ -19,14 +19,14 @@ from debate_rl.config import Config
             },
             "mixed",
         ),
-        ({"rewards": {"judge_verdict_weight": [[0, 0.5], [9, 0.0]]}}, "name one as verifier.endpoint"),
+        ({"rewards": {"judge_verdict_weight": [[0, 0.5], [9, 0.0]]}}, "set verifier.endpoint"),
         (
             {"rewards": {"truth_rounds": "last"}, "advantages": {"judge": {"key": "pair"}}},
-            'rewards.truth_rounds = "last" is part of that',
+            'rewards.truth_rounds = "last" also changes',
         ),
         (
             {"rewards": {"labels": 0, "pseudo": "verified"}},
-            "name one as verifier.endpoint and set verifier.besi",
+            "set verifier.endpoint and verifier.beside_truth",
         ),
         (
             {"rewards": {"labels": 0, "judge_pseudo": True}},
@@ -35,13 +35,13 @@ from debate_rl.config import Config
         ({"rewards": {"labels": 0, "truth_weight": 1}}, "leaves the generator without reward"),
         (
             {"train": {"control": "random_reward"}, "rewards": {"labels": 0, "pseudo": "voted"}},
-            "coins stand for truth",
+            "coins replace truth",
         ),
         ({"train": {"control": {}}}, "needs one control with its share"),
         ({"train": {"control_share": 0.2}}, "it is now control = {flipped_votes = 0.3}"),
         (
             {"debate": {"min_rounds": 1}, "advantages": {"discount": 0.7}},
-            r'to be right and disagree would earn more; set rewards.truth_rounds = "last"',
+            r'being right but disagreeing would earn more; set rewards.truth_rounds = "last"',
         ),
     ],
 )

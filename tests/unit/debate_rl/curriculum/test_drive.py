@@ -140,7 +140,7 @@ def test_a_stage_of_replies_is_followed_by_one_of_debates_and_ends_after_its_epo
 def test_one_stage_is_done_alone_once_the_one_before_is_over(tmp_path):
     learns = {"name": "cot", "max_steps": 9, "sft": {"data": [sums_file(tmp_path)]}}
     config = recipe(tmp_path / "run", learns, {"name": "rl", "max_steps": 7}, **TINY)
-    with pytest.raises(ValueError, match="stage=rl: begins with the weights of 'cot', which is not over"):
+    with pytest.raises(ValueError, match="stage=rl: begins with the weights of 'cot', which"):
         driven(config, only="rl")
     visits, configs, _ = driven(config, (9, 0), only="cot")
     assert [v.name for v in visits] == ["cot"]
@@ -198,12 +198,12 @@ def test_a_changed_curriculum_is_refused_with_what_differs(tmp_path):
     ("stages", "match"),
     [
         ([EASY, EASY], "two are named 'easy'"),
-        ([EASY | {"min_steps": 21}], "min_steps = 21 are more than max_steps = 20"),
+        ([EASY | {"min_steps": 21}], "min_steps = 21 is more than max_steps = 20"),
         ([{"name": "rl"}], "max_steps: is missing; a stage that learns from debates needs it"),
-        ([{"name": "a", "max_steps": 3, "demote_below": 0.1}], "demote_below = 0.1: is of a figure"),
+        ([{"name": "a", "max_steps": 3, "demote_below": 0.1}], "demote_below = 0.1: needs a figure"),
         ([EASY | {"debate": {"num_agentz": 4}}], r"stages.0 \(easy\): debate: unknown key 'num_agentz'; did"),
         ([EASY | {"figure": "accuracy"}], "'accuracy' is not a held-out figure"),
-        ([EASY | {"held_out": {"every": 0}}], "held_out.every = 0: no evaluation would show"),
+        ([EASY | {"held_out": {"every": 0}}], "held_out.every = 0: no evaluation would measure"),
     ],
 )
 def test_impossible_stages_are_refused_with_the_recipe(tmp_path, stages, match):

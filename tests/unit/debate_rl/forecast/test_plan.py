@@ -94,7 +94,7 @@ def test_on_a_gpu_an_adapter_stands_on_bfloat16(tmp_path):
 def test_a_run_that_does_not_fit_is_refused_unless_told_to_go_on(needs):
     small = replace(needs, there=needs.memory.peak - 1)
     replace(needs, there=needs.memory.peak).refuse_too_large()
-    with pytest.raises(TooLargeError, match=r"does not fit the memory: about .*train\.over_memory=true"):
+    with pytest.raises(TooLargeError, match=r"does not fit in memory .*train\.over_memory=true"):
         small.refuse_too_large()
     assert "that is more than there is: " in small.memory_lines()[3]
     train = small.config.train.model_copy(update={"over_memory": True})
@@ -195,7 +195,7 @@ def test_learner_and_engine_must_fit_one_gpu_and_a_cache_a_reply(needs, tmp_path
     key = r"model\.vllm\.gpu_memory_utilization"
     with pytest.raises(TooLargeError, match=rf"; lower {key} to 0\.49, or "):
         crowded.refuse_too_large()
-    with pytest.raises(ValueError, match=rf"{key}=0\.3: 2\.4 GiB leave a cache of 0 to"):
+    with pytest.raises(ValueError, match=rf"{key}=0\.3: 2\.4 GiB leave room for 0 cached to"):
         beside(tmp_path, 0.3, room=8 * 2**30).refuse_too_large()
     asleep = Memory(weights=2**32, reference=0, optimizer=0, sampling=2**32, learning=0, engine=2**30)
     assert cure(asleep, needs.config, 2**33) == "lower model.vllm.gpu_memory_utilization"

@@ -79,7 +79,7 @@ def test_it_does_not_sleep_while_anybody_waits_for_a_reply_nor_unless_told(polic
     assert "enable_sleep_mode" not in awake._llm.settings
     policy = policy_of(sleeps=True)
     monkeypatch.setattr(policy._loop, "_waiting", {"0": None})
-    with pytest.raises(RuntimeError, match="cannot sleep while requests are under way"):
+    with pytest.raises(RuntimeError, match="cannot sleep while requests are running"):
         policy.sleep()
     assert awake._llm.told == policy._llm.told == []
 
@@ -87,7 +87,7 @@ def test_it_does_not_sleep_while_anybody_waits_for_a_reply_nor_unless_told(polic
 def test_an_engine_whose_weights_do_not_come_stays_asleep(policy_of):
     policy = policy_of(sleeps=True)
     policy.sleep()
-    with pytest.raises(ValueError, match="takes the folder of an export"):
+    with pytest.raises(ValueError, match="needs the folder of an export"):
         asyncio.run(policy.update(None, 1))
     assert policy._llm.told == ["sleep 2", "wake ['weights']"]
     assert policy.version == 0

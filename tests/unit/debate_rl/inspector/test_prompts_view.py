@@ -61,8 +61,8 @@ def test_a_prompt_set_that_is_another_today_is_not_shown(tmp_path):
     debate, _ = held()
     known = {"prompts: default": prompts_checksum("default")}
     for facts, changed, words in (
-        ({"prompts: default": "other"}, (), "is not what it was for the run"),
-        (known, ("data: prompts: default",), "was changed while the run was made"),
+        ({"prompts: default": "other"}, (), "has changed since the run"),
+        (known, ("data: prompts: default",), "was changed during the run"),
     ):
         prompts = DebatePrompts(debate, run_with(tmp_path, facts, changed))
         assert words in prompts.note
@@ -95,9 +95,9 @@ def test_an_own_prompt_set_is_read_only_where_the_run_knows_its_checksum(tmp_pat
     with monkeypatch.context() as patched:
         patched.setattr("debate_rl.inspector.views.prompts.prompts_checksum", None)  # nothing is read
         told = DebatePrompts(debate, run_with(tmp_path, {})).note
-    assert "does not record what was in its prompt set" in told
+    assert "has no checksum of its prompt set" in told
     own.write_text(own.read_text() + "\n")
-    assert "is not what it was" in DebatePrompts(debate, run_with(tmp_path, known)).note
+    assert "has changed since the run" in DebatePrompts(debate, run_with(tmp_path, known)).note
     own.unlink()
     assert "cannot be read here" in DebatePrompts(debate, run_with(tmp_path, known)).note
 
@@ -206,4 +206,4 @@ def test_the_prompts_of_an_evaluation_are_known_by_what_it_says_of_itself(tmp_pa
     assert prompts.note == ""
     assert prompts.of(TurnId(0, 0)).text == raw_prompt(requests[0].messages, "default")
     (tmp_path / "evaluation.json").write_text('{"of": {"prompts": "other"}}')
-    assert "is not what it was" in DebatePrompts(debate, tmp_path / "debates").note
+    assert "has changed since the run" in DebatePrompts(debate, tmp_path / "debates").note

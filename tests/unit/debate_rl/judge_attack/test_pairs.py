@@ -101,7 +101,7 @@ def test_a_damaged_line_is_named(tmp_path):
     write(tmp_path)
     with (folder_of(tmp_path) / "pairs.jsonl").open("a") as file:
         file.write('{"problem": 3}\n')
-    with pytest.raises(ValueError, match=r"pairs\.jsonl:5: is not of a judge's pairs"):
+    with pytest.raises(ValueError, match=r"pairs\.jsonl:5: is not"):
         read_pairs(tmp_path)
 
 

@@ -101,9 +101,9 @@ def test_weights_that_are_missing_or_cut_off_are_bad_without_being_read(tmp_path
     file = tmp_path / "model.safetensors"
     save_file({"weight": torch.zeros(100)}, file)
     file.write_bytes(file.read_bytes()[:-8])
-    assert f"{file} is missing or cut off" in loaded(tmp_path)["model"].why
+    assert f"{file} is missing or truncated" in loaded(tmp_path)["model"].why
     (tmp_path / "model.safetensors.index.json").write_text('{"weight_map": {"weight": "part-2.safetensors"}}')
-    assert "part-2.safetensors is missing or cut off" in loaded(tmp_path)["model"].why
+    assert "part-2.safetensors is missing or truncated" in loaded(tmp_path)["model"].why
 
 
 def test_a_device_that_is_not_there_is_bad(monkeypatch):

@@ -35,7 +35,7 @@ def data(*problems):
     ],
 )
 def test_a_mode_that_a_kind_does_not_have_is_refused(grader, problem, key):
-    with pytest.raises(ValueError, match=rf"grader\.{key} = '\w+': does not read the answer of {problem.id}"):
+    with pytest.raises(ValueError, match=rf"grader\.{key} = '\w+': cannot read the answer of {problem.id}"):
         refuse_modes(config(grader), data(problem))
     refuse_modes(config({"mode": "lenient", "beside": ["boxed", "gsm8k_flexible_extract"]}), data(NUMBER))
     refuse_modes(config({"mode": "first_letter", "beside": ["lenient"]}), data(LETTER))
@@ -61,7 +61,7 @@ def test_a_family_that_asks_for_no_box_is_said_where_a_box_alone_counts():
 def test_a_grader_that_cannot_be_is_refused(table, match):
     with pytest.raises(ValueError, match=match):
         config(table)
-    with pytest.raises(ValueError, match=r"path: 'x' counts with shots\.count alone"):
+    with pytest.raises(ValueError, match=r"path: 'x'"):
         Config.model_validate({"model": {"tiny": {}}, "shots": {"path": "x"}})
 
 
@@ -83,13 +83,13 @@ OPEN = Problem("o", "Why?", kind="open")
         (
             {"rewards": {"label_levels": ["9"]}},
             [NUMBER],
-            "label_levels: no training problem with a gold answer is of level '9'",
+            "label_levels: no training problem with a gold answer has level '9'",
         ),
         ({"rewards": {"label_levels": ["9"]}}, [OPEN], "rewards.label_levels: none of the training problems"),
         (
             {"rewards": {"labels": 0.0, "peer_weight": "measured"}},
             [NUMBER],
-            'peer_weight = "measured": rewards.labels = 0, and votes are measured on problems with labels',
+            'peer_weight = "measured": rewards.labels = 0, but votes are measured on problems with labels',
         ),
         (
             {"rewards": {"peer_weight": "measured"}},
@@ -100,7 +100,7 @@ OPEN = Problem("o", "Why?", kind="open")
         (
             {"rewards": {"labels": 0.5}, "env": DIFFICULTY},
             [NUMBER],
-            "measured pass rates .* are grades by gold answers",
+            "measured pass rates .* reveal them",
         ),
     ],
 )

@@ -266,9 +266,9 @@ def test_a_folder_of_another_question_is_refused(tmp_path, run):
     assert [line["id"] for line in lines] == ["0.0", "0.1", "1.0", "1.1", "2.0", "2.1"]
     assert lines[0]["turns"][5] == [0, 1]
     refuse_another(folder, {"filter": ""})
-    with pytest.raises(ValueError, match="holds the replay of another question; choose another --out"):
+    with pytest.raises(ValueError, match="contains another replay; choose another --out"):
         refuse_another(folder, {"filter": "winner:wrong"})
-    with pytest.raises(ValueError, match="is not empty and holds no replay"):
+    with pytest.raises(ValueError, match="is not empty and contains no replay"):
         refuse_another(run, {"filter": ""})
 
 

@@ -144,7 +144,7 @@ def test_lora_trains_the_adapter_alone():
     ("fields", "message"),
     [
         ({"name_or_path": "/no/such/model"}, r"model\.name_or_path: no model in '/no/such/model'"),
-        ({"name_or_path": "./nothing-here"}, r"neither config\.json nor a \.gguf file there"),
+        ({"name_or_path": "./nothing-here"}, r"neither config\.json nor a \.gguf file"),
         ({"name_or_path": "nobody-0/nothing-0"}, r"model\.name_or_path: cannot load 'nobody-0/nothing-0': "),
         ({"tiny": {}, "device": "gpu7"}, r"model\.device: unknown device 'gpu7'"),
         ({"tiny": {}, "device": "meta"}, r"model\.device: 'meta', but torch sees no META device"),

@@ -109,7 +109,7 @@ def test_what_a_later_start_reads_and_finds_is_added_to_the_facts(tmp_path: Path
 
 def test_a_folder_that_is_not_a_run_is_left_alone(tmp_path: Path):
     (tmp_path / "thesis.tex").write_text("years of work")
-    with pytest.raises(RunFolderError, match=r"is not empty and holds no run \(it has thesis.tex\)"):
+    with pytest.raises(RunFolderError, match=r"is not empty and contains no run \(it has thesis.tex\)"):
         opened(tmp_path)
     assert (tmp_path / "thesis.tex").read_text() == "years of work"
     assert list(tmp_path.iterdir()) == [tmp_path / "thesis.tex"]

@@ -306,5 +306,5 @@ def test_examples_that_fade_are_in_no_evaluation(tmp_path):
 def test_a_file_that_holds_a_held_out_problem_is_refused(tmp_path):
     for count in (1, [[0, 1], [3, 0]]):
         for load in (load_run_problems, load_held_out):
-            with pytest.raises(DataError, match=r"shots: .*shots\.jsonl holds the held-out problem gsm8k-"):
+            with pytest.raises(DataError, match=r"shots: .*shots\.jsonl"):
                 load(with_shots(tmp_path, count=count, path=str(tmp_path / "shots.jsonl")))

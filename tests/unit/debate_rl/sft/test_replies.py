@@ -71,7 +71,7 @@ def test_a_held_out_problem_is_not_learnt(rows_file, sft_config):
 def test_steps_are_those_of_the_epochs():
     assert steps_of(SftConfig(epochs=3, batch_size=10), 25) == 7
     assert steps_of(SftConfig(epochs=3, batch_size=10, steps=5), 25) == 5
-    with pytest.raises(ValueError, match=r"sft.epochs = 0.5: of 19 replies .* sft.batch_size = 10"):
+    with pytest.raises(ValueError, match=r"sft.epochs = 0.5:"):
         steps_of(SftConfig(epochs=0.5, batch_size=10), 19)
 
 

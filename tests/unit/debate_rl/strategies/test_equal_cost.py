@@ -98,4 +98,4 @@ def test_what_a_protocol_does_not_allow_is_left_out_and_says_why():
     found = compare_strategies([PROBLEM], {name: CONTENDERS[name] for name in names}, plan, policy)
     assert [*found.measured] == ["greedy"]
     assert found.refused["debate_winner"].startswith("debate.num_agents = 1 holds no debate")
-    assert "judge without ballots" in found.refused["swiss"]
+    assert "the judge has no ballots" in found.refused["swiss"]

@@ -30,7 +30,7 @@ def config_on(device, **given) -> Config:
 @pytest.mark.parametrize(
     ("given", "line"),
     [
-        ({"servers": [URL]}, r"model\.vllm\.servers: take adapters of a model that has a name"),
+        ({"servers": [URL]}, r"model\.vllm\.servers: load adapters of a named model"),
         (
             {"tensor_parallel_size": 2},
             r"tensor_parallel_size = 2: .* set model\.vllm\.engines = 1, or train an",
@@ -104,7 +104,7 @@ def test_an_engine_is_on_the_learners_gpu_where_there_is_no_other(given, gpus, s
 def test_the_learner_has_the_first_gpu_since_vllm_counts_from_there(given, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(engines, "find_spec", lambda _: True)  # vLLM is there
-    said = r"^model\.device='cuda:1': .* set auto, and CUDA_VISIBLE_DEVICES to the GPUs in that order$"
+    said = r"^model\.device='cuda:1': .* set auto, and order the GPUs"
     for make in (make_policy, lambda config: engines.open_policy(config, None)):
         with pytest.raises(ValueError, match=said):
             make(config_on("cuda:1", **given))
@@ -129,6 +129,6 @@ def test_vllm_on_a_machine_without_a_gpu_is_refused_in_one_line(given, gpu, for_
         engines.refuse_no_gpu(config_of(**given))
         return
     with pytest.raises(
-        ValueError, match=r"^no GPU here: torch sees none, and model.policy = \"vllm\" needs one;"
+        ValueError, match=r"^no GPU here: torch sees none, but model.policy = \"vllm\" needs one;"
     ):
         engines.refuse_no_gpu(config_of(**given))

@@ -127,11 +127,11 @@ def config_of(**model) -> Config:
     ("model", "gpus", "said"),
     [
         ({}, 2, r"^model.device='auto': torchrun started 3 ranks, with a GPU each, and this machine has 2; "),
-        ({"dtype": "float16"}, 8, r"^model.dtype=float16: is not learnt in by several ranks; "),
+        ({"dtype": "float16"}, 8, r"^model.dtype=float16: cannot be trained by several ranks; "),
         (
             {"policy": "vllm", "vllm": {"sleep": True}},
             8,
-            r"^model\.vllm\.sleep = true: with 3 ranks engines .*, and never sleep; set it to \"auto\"$",
+            r"^model\.vllm\.sleep = true: with 3 ranks, engines .* never sleep; set it to \"auto\"$",
         ),
     ],
 )

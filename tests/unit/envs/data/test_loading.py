@@ -206,7 +206,7 @@ def test_half_and_control_characters_in_a_name_are_refused(load, field):
         bad = {field: ["1", f"a{mark}b"] if field == "choices" else f"a{mark}b"}
         kind = "half a character" if mark == "\ud800" else "a control character"
         with pytest.raises(
-            DataError, match=rf"rows\.jsonl, line 2, field '{field}': holds {kind} \("
+            DataError, match=rf"rows\.jsonl, line 2, field '{field}': contains {kind} \("
         ) as caught:
             load("file", good, good | bad)
         assert str(caught.value).isprintable()

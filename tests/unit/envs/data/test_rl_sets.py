@@ -109,7 +109,7 @@ def test_the_mixed_set_is_filtered_to_one_source(load):
 
 
 def test_a_verifier_that_is_not_here_is_named(load):
-    with pytest.warns(DataWarning, match="names a verifier that is not here; known: gsm8k, math, ifeval"):
+    with pytest.warns(DataWarning, match="names an unknown verifier; known: gsm8k, math, ifeval"):
         assert len(load("rlvr_mixed", MIXED[0], rlvr_row("code", "Sort.", "x"))) == 1
 
 

@@ -191,7 +191,7 @@ def test_a_gold_without_tests_is_refused(gold):
 
 
 def test_a_test_that_is_no_python_is_refused():
-    with pytest.raises(ValueError, match=r"is no Python: 'assert \('"):
+    with pytest.raises(ValueError, match=r"is not valid Python: 'assert \('"):
         write_tests(ProgramTests(asserts=("assert (",)))
 
 

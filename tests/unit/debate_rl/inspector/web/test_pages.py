@@ -186,7 +186,7 @@ def test_away_from_loopback_a_token_is_needed_and_kept_in_a_cookie(serve, run):
     for other in ('x={"a": 1}', "\u00ff=1", 'x="', "x", "=" * 5000):  # of other servers of the host
         cookies = f"{other}; {policy.cookie}={policy.token}; y".encode("latin-1")
         assert client.get("/run/run/", headers={"cookie": cookies}).status_code == 200
-    with pytest.raises(ValueError, match="16 or more"):
+    with pytest.raises(ValueError, match="token: "):
         AccessPolicy.of("127.0.0.1", "short")
     elsewhere = client.get(f"http://box.example//evil.example/?token={policy.token}")
     assert elsewhere.headers["location"] == "/evil.example/"
