@@ -4,66 +4,61 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
+from functools import cache, reduce
 from pathlib import Path
 from typing import Any
 
 import pytest
+import tomli_w
 
 HOME = Path(__file__).parents[2]
 BENCH = HOME / ".venv-bench"
 
-TINY = """\
-[env]
-kind = "pair_sum"
-levels = [1]
-limit = 20
-
-[held_out]
-limit = 2
-every = 0
-
-[debate]
-num_agents = 3
-num_rounds = 2
-max_tokens = 24
-prompts = "tiny"
-handles = ["K7", "Q2", "M4"]
-
-[rewards]
-truth_weight = 0.5
-
-[advantages.format]
-baseline = "none"  # no reply of a model without training has its votes: against each other they teach nothing
-scale = "none"
-
-[model]
-device = "cpu"
-chat = true
-
-[model.tiny]
-hidden_size = 16
-layers = 1
-heads = 2
-intermediate_size = 24
-context_tokens = 512
-fallback = "bytes"
-
-[learner]
-warmup_steps = 1
-
-[train]
-steps = 2
-batch_size = 2
-group_size = 2
-save_every = 1
-"""
-
-
+UNCOMPARED = {"format": {"baseline": "none", "scale": "none"}}
+"""No reply of a model without training has its votes: against each other they teach nothing."""
+TINY: dict[str, Any] = {
+    "env": {"kind": "pair_sum", "levels": [1], "limit": 20},
+    "held_out": {"limit": 2, "every": 0},
+    "debate": {
+        "num_agents": 3,
+        "num_rounds": 2,
+        "max_tokens": 24,
+        "prompts": "tiny",
+        "handles": ["K7", "Q2", "M4"],
+    },
+    "rewards": {"truth_weight": 0.5},
+    "advantages": UNCOMPARED,
+    "model": {
+        "device": "cpu",
+        "chat": True,
+        "tiny": {
+            **{"hidden_size": 16, "layers": 1, "heads": 2, "intermediate_size": 24},
+            **{"context_tokens": 512, "fallback": "bytes"},
+        },
+    },
+    "learner": {"warmup_steps": 1},
+    "train": {"steps": 2, "batch_size": 2, "group_size": 2, "save_every": 1},
+}
+BY_VLLM: dict[str, Any] = {
+    "env": {"kind": "pair_sum", "levels": [1], "limit": 40},
+    "held_out": {"every": 0},
+    "debate": {"num_rounds": 2, "max_tokens": 24, "prompts": "tiny"},
+    "advantages": UNCOMPARED,
+    "model": {"policy": "vllm", "device": "cpu", "vllm": {"enforce_eager": True}},
+    "learner": {"lr": 1e-2, "warmup_steps": 0},
+    "train": {"batch_size": 4, "group_size": 4, "save_every": 1},
+    "logging": {"progress": "none"},
+}
+"""A recipe that samples by vLLM on a CPU, but for its model: ``WHOLE``, or an adapter."""
+WHOLE = {"tiny": {"context_tokens": 512, "pieces": [" 1", "."]}}
+ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(HOME)}
+"""What another process of this Python has in its environment."""
 ON_A_CPU = {
     "PATH": "/usr/bin:/bin",
     "OMP_NUM_THREADS": "1",
@@ -103,6 +98,25 @@ class BenchPython:
 
     def debate(self, *words: object, cwd: Path) -> subprocess.CompletedProcess[str]:
         return self.run("-m", "debate_rl.commands.main", *words, cwd=cwd)
+
+
+def python(*words: object, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run this Python in another process, and return its exit code and output."""
+    return subprocess.run(
+        [sys.executable, *map(str, words)],
+        cwd=cwd,
+        env=ENVIRONMENT | environment,
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+
+
+def write_recipe(path: Path, *tables: dict[str, Any]) -> Path:
+    """Write a recipe of these tables, later ones over earlier ones."""
+    path.write_text(tomli_w.dumps(reduce(merged, tables)))
+    return path
 
 
 def steps_of(run: Path) -> list[dict[str, float]]:
@@ -220,9 +234,7 @@ def base_model(tmp_path, make_tiny) -> Path:
 @pytest.fixture(scope="session")
 def tiny_recipe(tmp_path_factory) -> str:
     """The path of the recipe; its run folder is runs/debate in the working directory."""
-    path = tmp_path_factory.mktemp("recipe") / "tiny.toml"
-    path.write_text(TINY)
-    return str(path)
+    return str(write_recipe(tmp_path_factory.mktemp("recipe") / "tiny.toml", TINY))
 
 
 @pytest.fixture(scope="session")

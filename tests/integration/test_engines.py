@@ -9,45 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import children, running, steps_of, wait_until
+from .conftest import BY_VLLM, WHOLE, children, running, steps_of, wait_until, write_recipe
 
 pytestmark = pytest.mark.slow
-RECIPE = """\
-[env]
-kind = "pair_sum"
-levels = [1]
-limit = 40
-
-[held_out]
-every = 0
-
-[debate]
-num_rounds = 2
-max_tokens = 24
-prompts = "tiny"
-
-[model]
-policy = "vllm"
-device = "cpu"
-vllm.enforce_eager = true
-
-[advantages.format]
-baseline = "none"  # no reply of a model without training has its votes: against each other they teach nothing
-scale = "none"
-
-[learner]
-lr = 1e-2
-warmup_steps = 0
-
-[train]
-async_level = 1
-batch_size = 4
-group_size = 4
-save_every = 1
-
-[logging]
-progress = "none"
-"""
 QUICK_TO_RESTART = """\
 from debate_rl.commands.main import run
 from debate_rl.inference import engine_pool
@@ -58,12 +22,9 @@ run()
 
 @pytest.fixture
 def recipe(tmp_path, base_model, request) -> Path:
-    model = 'tiny = { context_tokens = 512, pieces = [" 1", "."] }'
-    if request.param == "adapter":
-        model = f'name_or_path = "{base_model}"\nlora_rank = 4'
-    path = tmp_path / "recipe.toml"
-    path.write_text(RECIPE.replace("[model]\n", f"[model]\n{model}\n"))
-    return path
+    adapter = {"name_or_path": str(base_model), "lora_rank": 4}
+    model = adapter if request.param == "adapter" else WHOLE
+    return write_recipe(tmp_path / "recipe.toml", BY_VLLM, {"model": model, "train": {"async_level": 1}})
 
 
 @pytest.fixture

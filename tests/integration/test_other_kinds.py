@@ -13,52 +13,24 @@ from debate_rl.metrics.step_log import read_metrics
 from envs import load_environment
 from transcripts import read_records
 
+from .conftest import merged, model_that_says, write_recipe
+
 GOLD = '{"instruction_id_list": ["punctuation:no_comma", "startend:quotation"], "kwargs": [{}, {}]}'
 REPLIES = ("\\boxed{4}", "\\boxed{Paris}", "\\boxed{A}", '"Fine."', '"Fine, thanks."', "Fine.")
-RECIPE = """\
-[env]
-kind = "file"
-path = "mixed.jsonl"
-
-[held_out]
-limit = 4
-every = 0
-
-[debate]
-num_rounds = 1
-max_tokens = 4
-prompts = "tiny"
-
-[rewards]
-truth_weight = 1.0
-
-[run]
-dir = "run"
-
-[logging]
-progress = "none"
-
-[model]
-device = "cpu"
-chat = true
-
-[model.tiny]
-hidden_size = 16
-layers = 1
-heads = 2
-intermediate_size = 24
-init_std = 0.3
-fallback = "bytes"
-pieces = PIECES
-
-[learner]
-warmup_steps = 1
-
-[train]
-steps = 2
-batch_size = 8
-group_size = 2
-"""
+RECIPE = {
+    "env": {"kind": "file", "path": "mixed.jsonl"},
+    "held_out": {"limit": 4, "every": 0},
+    "debate": {"num_rounds": 1, "max_tokens": 4, "prompts": "tiny"},
+    "rewards": {"truth_weight": 1.0},
+    "run": {"dir": "run"},
+    "logging": {"progress": "none"},
+    "model": merged(
+        model_that_says([f"<solution>{reply}</solution>" for reply in REPLIES]),
+        {"tiny": {"context_tokens": 4096, "fallback": "bytes"}},
+    ),
+    "learner": {"warmup_steps": 1},
+    "train": {"steps": 2, "batch_size": 8, "group_size": 2},
+}
 
 
 def rows():
@@ -78,9 +50,7 @@ def home(tmp_path, monkeypatch):
     """A working directory with the file and its recipe."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mixed.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows()))
-    pieces = [f"<solution>{reply}</solution>" for reply in REPLIES]
-    (tmp_path / "mixed.toml").write_text(RECIPE.replace("PIECES", json.dumps(pieces)))
-    return tmp_path
+    return write_recipe(tmp_path / "mixed.toml", RECIPE).parent
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from .conftest import children, running, steps_of, wait_until
+from .conftest import ENVIRONMENT, UNCOMPARED, children, running, steps_of, wait_until, write_recipe
 
 HERE = Path(__file__)
 pytestmark = pytest.mark.slow
@@ -29,7 +29,7 @@ def test_ranks_learn_what_one_process_does_and_take_up_its_state(tmp_path):
     out = tmp_path / "apart.json"
     done = subprocess.run(
         torchrun(3, HERE.with_name("rank_learner.py"), out),
-        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(HERE.parents[2])},
+        env=ENVIRONMENT,
         capture_output=True,
         text=True,
     )
@@ -46,59 +46,31 @@ def test_ranks_learn_what_one_process_does_and_take_up_its_state(tmp_path):
             assert found["metrics"] < 1e-3, name
 
 
-RECIPE = """\
-[env]
-kind = "pair_sum"
-levels = [1]
-limit = 40
-
-[held_out]
-every = 0
-
-[debate]
-num_agents = 2
-num_rounds = 2
-max_tokens = 12
-prompts = "tiny"
-handles = ["K7", "Q2"]
-
-[rewards]
-truth_weight = 0.5
-overlong = { tokens = 8 }
-
-[advantages.shaping]
-baseline = "none"  # nearly all replies of a model without training are overlong: compared they teach nothing
-scale = "none"
-
-[model]
-device = "cpu"
-
-[model.tiny]
-hidden_size = 16
-layers = 2
-heads = 2
-intermediate_size = 24
-context_tokens = 512
-init_std = 0.3
-pieces = ['<solution>\\boxed{5}</solution>', '<solution>\\boxed{7}</solution>']
-
-[learner]
-lr = 1e-2
-warmup_steps = 0
-beta = 0.01
-minibatches = 2
-micro_batch_tokens = 1000
-
-[train]
-steps = 4
-batch_size = 2
-group_size = 2
-save_every = 1
-keep_last = 10
-
-[logging]
-progress = "none"
-"""
+PAIR = ["K7", "Q2"]
+RECIPE = {
+    "env": {"kind": "pair_sum", "levels": [1], "limit": 40},
+    "held_out": {"every": 0},
+    "debate": {
+        "num_agents": 2,
+        "num_rounds": 2,
+        "max_tokens": 12,
+        "prompts": "tiny",
+        "handles": ["K7", "Q2"],
+    },
+    "rewards": {"truth_weight": 0.5, "overlong": {"tokens": 8}},
+    "advantages": {"shaping": UNCOMPARED["format"]},  # nearly all replies are overlong
+    "model": {
+        "device": "cpu",
+        "tiny": {
+            **{"hidden_size": 16, "layers": 2, "heads": 2, "intermediate_size": 24},
+            **{"context_tokens": 512, "init_std": 0.3},
+            "pieces": ["<solution>\\boxed{5}</solution>", "<solution>\\boxed{7}</solution>"],
+        },
+    },
+    "learner": {"lr": 1e-2, "warmup_steps": 0, "beta": 0.01, "minibatches": 2, "micro_batch_tokens": 1000},
+    "train": {"steps": 4, "batch_size": 2, "group_size": 2, "save_every": 1, "keep_last": 10},
+    "logging": {"progress": "none"},
+}
 TRAIN = ("-m", "debate_rl", "train", "recipe.toml")
 KINDS = {
     "whole": (),
@@ -108,8 +80,7 @@ KINDS = {
 
 @pytest.fixture
 def home(tmp_path) -> Path:
-    (tmp_path / "recipe.toml").write_text(RECIPE)
-    return tmp_path
+    return write_recipe(tmp_path / "recipe.toml", RECIPE).parent
 
 
 def training(home: Path, count: int, run: str, *overrides: str) -> subprocess.Popen[str]:
@@ -118,7 +89,7 @@ def training(home: Path, count: int, run: str, *overrides: str) -> subprocess.Po
     return subprocess.Popen(
         command,
         cwd=home,
-        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(HERE.parents[2])},
+        env=ENVIRONMENT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

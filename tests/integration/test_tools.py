@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import os
 import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -22,10 +18,9 @@ from debate.types import TurnId
 from debate_rl.inference.tools import ToolPolicy
 from debate_rl.metrics.step_log import read_metrics
 from envs.sandbox import Limits, Sandbox, SandboxRefused
-from transcripts import read_records
 
-HOME = Path(__file__).parents[2]
-TIMED = ("seconds/", "tokens_per_second", "time")
+from .conftest import ENVIRONMENT, left_by, steps_of, write_recipe
+
 HOSTILE = {
     "print('x' * 10**7, end='')\nwhile True: print('y' * 10**6)": None,
     "while True: pass": "timeout",
@@ -36,39 +31,23 @@ HOSTILE = {
     "import os\nos._exit(3)": None,
     "x = [0] * 10**10": None,
 }
-RECIPE = """\
-seed = 3
-[env]
-kind = "pair_sum"
-levels = [1]
-limit = 12
-[held_out]
-limit = 0
-[debate]
-num_agents = 2
-num_rounds = 2
-max_tokens = 60
-prompts = "tiny"
-tools = "python"
-[sandbox]
-[model]
-device = "cpu"
-chat = true
-[model.tiny]
-hidden_size = 32
-layers = 1
-heads = 2
-intermediate_size = 32
-context_tokens = 1024
-init_std = 0.3
-fallback = "ascii"
-pieces = ["```python\\nprint(6 * 7)\\n```\\n", "```python\\nx = 7\\n```\\n", "\\\\boxed{42}"]
-[train]
-steps = 4
-batch_size = 2
-group_size = 2
-save_every = 1
-"""
+RECIPE = {
+    "seed": 3,
+    "env": {"kind": "pair_sum", "levels": [1], "limit": 12},
+    "held_out": {"limit": 0},
+    "debate": {"num_agents": 2, "num_rounds": 2, "max_tokens": 60, "prompts": "tiny", "tools": "python"},
+    "sandbox": {},
+    "model": {
+        "device": "cpu",
+        "chat": True,
+        "tiny": {
+            **{"hidden_size": 32, "layers": 1, "heads": 2, "intermediate_size": 32},
+            **{"context_tokens": 1024, "init_std": 0.3, "fallback": "ascii"},
+            "pieces": ["```python\nprint(6 * 7)\n```\n", "```python\nx = 7\n```\n", "\\boxed{42}"],
+        },
+    },
+    "train": {"steps": 4, "batch_size": 2, "group_size": 2, "save_every": 1},
+}
 
 
 @pytest.fixture(scope="module")
@@ -120,30 +99,20 @@ def test_prompts_of_debates_with_programs_are_made_again(sandbox):
     assert "claimed" not in shown
 
 
-def run(recipe, folder, **more):
+def run(recipe, folder):
     words = ("-m", "debate_rl", "train", str(recipe), f"run.dir={folder}", "logging.progress=none")
     return subprocess.Popen(
         [sys.executable, *words],
         cwd=folder.parent,
-        env=os.environ | {"PYTHONPATH": str(HOME), "OMP_NUM_THREADS": "1"},
+        env=ENVIRONMENT,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        **more,
     )
-
-
-def left_by(folder):
-    rows = [
-        {name: value for name, value in row.items() if not name.startswith(TIMED)}
-        for row in read_metrics(folder / "metrics.jsonl")
-    ]
-    return json.dumps(rows), [replace(record, timing=None) for record in read_records(folder)]
 
 
 @pytest.mark.slow
 def test_a_run_with_programs_that_is_killed_ends_as_one_left_alone(sandbox, tmp_path):
-    recipe = tmp_path / "recipe.toml"
-    recipe.write_text(RECIPE)
+    recipe = write_recipe(tmp_path / "recipe.toml", RECIPE)
     straight, killed = tmp_path / "straight", tmp_path / "killed"
     whole = run(recipe, straight)
     out = whole.communicate(timeout=400)[0]
@@ -151,7 +120,7 @@ def test_a_run_with_programs_that_is_killed_ends_as_one_left_alone(sandbox, tmp_
     assert any(row.get("tools/calls") for row in read_metrics(straight / "metrics.jsonl"))
     for done in (1, 2):
         process = run(recipe, killed)
-        while process.poll() is None and lines(killed) < done:
+        while process.poll() is None and len(steps_of(killed)) < done:
             time.sleep(0.005)
         process.send_signal(signal.SIGKILL)
         process.communicate()
@@ -159,8 +128,3 @@ def test_a_run_with_programs_that_is_killed_ends_as_one_left_alone(sandbox, tmp_
     out = last.communicate(timeout=400)[0]
     assert last.returncode == 0, out.decode()
     assert left_by(killed) == left_by(straight)
-
-
-def lines(folder):
-    path = folder / "metrics.jsonl"
-    return path.read_bytes().count(b"\n") if path.exists() else 0

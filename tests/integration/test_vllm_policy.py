@@ -11,19 +11,15 @@ import pytest
 from debate_rl.inference.vllm import _lora_settings
 from debate_rl.inference.vllm_engines import model_files
 
+from .conftest import BY_VLLM, WHOLE, write_recipe
+
 HERE = Path(__file__)
 CHOSEN = r"vLLM [\d.]+\S*: model runner V1, synchronous scheduling, a cache of [\d,]{6,} tokens\n"
 """What vLLM is on a CPU."""
-RECIPE = """\
-[debate]
-num_rounds = 1
-max_tokens = 12
-
-[model]
-policy = "vllm"
-dtype = "float32"
-vllm.enforce_eager = true
-"""
+PLAYED = {
+    "debate": {"num_rounds": 1, "max_tokens": 12},
+    "model": {"policy": "vllm", "dtype": "float32", "vllm": {"enforce_eager": True}},
+}
 
 
 @pytest.mark.slow
@@ -73,7 +69,7 @@ def test_programs_run_in_replies_of_vllm_and_nobody_waits_for_another_ones(bench
 
 @pytest.mark.slow
 def test_play_speaks_through_vllm(bench_python, tmp_path, base_model):
-    (tmp_path / "served.toml").write_text(RECIPE)
+    write_recipe(tmp_path / "served.toml", PLAYED)
     play = ["solve", "play", "served.toml", "What is 2 + 2?"]
     done = bench_python.debate(*play, f"model.name_or_path={base_model}", cwd=tmp_path)
     assert (done.returncode, done.stdout.count("round 0 ·")) == (0, 3), done.stderr
@@ -84,43 +80,6 @@ def test_play_speaks_through_vllm(bench_python, tmp_path, base_model):
     assert done.stderr.splitlines()[-1].startswith("debate: vLLM cannot serve './nowhere': ")
 
 
-TRAINED = """\
-[env]
-kind = "pair_sum"
-levels = [1]
-limit = 40
-
-[held_out]
-limit = 24
-every = 0
-
-[debate]
-num_rounds = 2
-max_tokens = 40
-prompts = "tiny"
-
-[advantages.format]
-baseline = "none"  # no reply of a model without training has its votes: against each other they teach nothing
-scale = "none"
-
-[model]
-policy = "vllm"
-device = "cpu"
-vllm.enforce_eager = true
-
-[learner]
-lr = 1e-2
-warmup_steps = 0
-
-[train]
-batch_size = 16
-group_size = 4
-
-[logging]
-progress = "none"
-"""
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("engines", [0, 2])
 @pytest.mark.parametrize("lora", [False, True], ids=["whole", "adapter"])
@@ -129,10 +88,9 @@ def test_training_samples_through_vllm(bench_python, tmp_path, base_model, lora,
 
     Beside an adapter one seat is frozen: the base, by the same engine.
     """
-    model = 'tiny = { context_tokens = 512, pieces = [" 1", "."] }'
-    if lora:
-        model = f'name_or_path = "{base_model}"\nlora_rank = 4'
-    (tmp_path / "trained.toml").write_text(TRAINED.replace("[model]\n", f"[model]\n{model}\n"))
+    sizes = {"held_out": {"limit": 24}, "debate": {"max_tokens": 40}, "train": {"batch_size": 16}}
+    model = {"name_or_path": str(base_model), "lora_rank": 4} if lora else WHOLE
+    write_recipe(tmp_path / "trained.toml", BY_VLLM, sizes, {"model": model})
     train = ["train", "trained.toml", "run.dir=run", f"model.vllm.engines={engines}"]
     train += ['debate.seats=["learning", "frozen", "learning"]'] if lora else []
     for steps in (2, 3):  # the second time it resumes
@@ -150,36 +108,19 @@ def test_training_samples_through_vllm(bench_python, tmp_path, base_model, lora,
     assert "24" in (tmp_path / "figures.md").read_text()
 
 
-EVALUATED = """\
-[env]
-kind = "pair_sum"
-levels = [1]
-
-[held_out]
-limit = 100
-
-[debate]
-num_rounds = 2
-max_tokens = 40
-prompts = "tiny"
-
-[model]
-policy = "vllm"
-name_or_path = "base"
-dtype = "float32"
-vllm.enforce_eager = true
-
-[train]
-max_live = 64
-"""
-
-
 @pytest.mark.slow
 def test_an_evaluation_of_100_problems_reads_more_prompts_than_fit_one_step(
     bench_python, tmp_path, base_model
 ):
     """64 debates at once. Seeded requests whose prompts are read in parts would end it on a CPU."""
-    (tmp_path / "evaluated.toml").write_text(EVALUATED)
+    many = {
+        "env": {"kind": "pair_sum", "levels": [1]},
+        "held_out": {"limit": 100},
+        "debate": {"num_rounds": 2, "max_tokens": 40, "prompts": "tiny"},
+        "model": {"name_or_path": "base"},
+        "train": {"max_live": 64},
+    }
+    write_recipe(tmp_path / "evaluated.toml", PLAYED, many)
     done = bench_python.debate("eval", "evaluated.toml", "--out", "evaluation", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     figures = json.loads((tmp_path / "evaluation/figures.json").read_text())

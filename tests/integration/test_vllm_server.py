@@ -22,7 +22,7 @@ from debate_rl.config import Config
 from debate_rl.engines import open_policy
 from debate_rl.inference.vllm_server import VLLMServer
 
-from .conftest import steps_of, wait_until
+from .conftest import BY_VLLM, steps_of, wait_until, write_recipe
 
 SAID = [5, 6]
 
@@ -250,44 +250,6 @@ def test_an_adapter_that_is_not_taken_has_a_remedy(refusal, remedy, server, fold
         asyncio.run(policy.update(folder / "base", 1))
 
 
-RECIPE = """\
-[env]
-kind = "pair_sum"
-levels = [1]
-limit = 40
-
-[held_out]
-every = 0
-
-[debate]
-num_rounds = 1
-max_tokens = 24
-prompts = "tiny"
-
-[model]
-policy = "vllm"
-name_or_path = "base"
-device = "cpu"
-lora_rank = 4
-vllm.servers = ["URL"]
-server.concurrency = 256
-
-[advantages.format]
-baseline = "none"  # no reply of a model without training has its votes: against each other they teach nothing
-scale = "none"
-
-[learner]
-lr = 1e-2
-warmup_steps = 0
-
-[train]
-batch_size = 16
-group_size = 4
-save_every = 1
-
-[logging]
-progress = "none"
-"""
 SERVE = (
     "-m vllm.entrypoints.openai.api_server --model base --enable-lora --max-loras 2 --max-lora-rank 8 "
     "--logprobs-mode processed_logprobs --dtype float32 --enforce-eager --no-enable-chunked-prefill "
@@ -333,7 +295,10 @@ def answers(url):
 def test_an_adapter_is_trained_through_a_running_server(bench_python, real_server, tmp_path):
     """64 debates at once, with lookahead 0 and 1, until the server is killed."""
     url, process = real_server
-    (tmp_path / "recipe.toml").write_text(RECIPE.replace("URL", url))
+    model = {"name_or_path": "base", "lora_rank": 4, "server": {"concurrency": 256}}
+    model["vllm"] = {"servers": [url], "enforce_eager": False}
+    sizes = {"debate": {"num_rounds": 1}, "train": {"batch_size": 16}}
+    write_recipe(tmp_path / "recipe.toml", BY_VLLM, sizes, {"model": model})
     train = ("train", "recipe.toml", "run.dir=run", "run.allow_changes=['train']")
     done = bench_python.debate("train", "recipe.toml", "run.dir=no", "model.lora_rank=16", cwd=tmp_path)
     assert done.returncode == 2
