@@ -16,7 +16,7 @@ from debate.config import DebateConfig
 from debate.policy import freeze
 from debate.prompting.rendering import raw_prompt
 from debate.types import Policy
-from debate_rl.backends import refuse_unfit
+from debate_rl.backends.service import refuse_unfit
 from debate_rl.config import Config
 from debate_rl.gguf_file import loads_by_name
 from debate_rl.quantization import refuse_unquantizable

@@ -31,7 +31,7 @@ from transformers import AutoTokenizer
 from debate.concurrency import run_async
 from debate.files import read_json
 from debate.types import Completion, SampleRequest, TurnId
-from debate_rl.backends import ServiceError
+from debate_rl.backends.service import ServiceError
 from debate_rl.config import Config
 from debate_rl.inference.server import ServerKey, key_for
 from debate_rl.inference.speech import speech_of

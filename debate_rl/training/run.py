@@ -17,7 +17,7 @@ from debate.policy import freeze, speaker_at
 from debate.prompting.prompt import check_fits
 from debate.seeds import derive_seed
 from debate.types import Policy
-from debate_rl.backends import ServiceError
+from debate_rl.backends.service import ServiceError
 from debate_rl.config import Config
 from debate_rl.engines import end_engines, local_settings, make_policy, open_summarizer
 from debate_rl.evaluation.grading import Verifying, opened_verifying

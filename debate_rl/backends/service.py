@@ -1,4 +1,4 @@
-"""Services that sample and learn instead of this process, under the same training loop."""
+"""What a service cannot do, and its error."""
 
 from __future__ import annotations
 
