@@ -340,7 +340,7 @@ def check_sampling(config: Config, data: Problems) -> None:
 def with_epochs(config: Config, problems: int, *, capped: bool | None = None) -> Config:
     """Return the configuration with the number of whole steps in ``train.epochs`` of this many problems.
 
-    ``capped``: whether ``train.steps`` may end the run earlier (None: if given). ValueError for no whole step.
+    ``capped``: ``train.steps`` may end the run earlier (None: if given). ValueError for less than a step.
 
     >>> train = {"epochs": 2, "batch_size": 64}
     >>> with_epochs(Config.model_validate({"model": {"tiny": {}}, "train": train}), 3994).train.steps
