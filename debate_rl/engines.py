@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, distributions, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -217,10 +218,9 @@ def _make_engine(config: Config, learners: int) -> tuple[Any, Any, Policy]:
     from debate_rl.runs.weights import load_run_model
     from learner.update.forward import compute_type
 
-    if config.engine.kind == "tinker":
-        from debate_rl.backends.tinker_api import open_service
-
-        return open_service(config, **prompt_settings(config))
+    if config.engine.kind != "local":
+        backend = import_module(f"debate_rl.backends.{config.engine.kind}_api")
+        return backend.open_service(config, **prompt_settings(config))
     if config.model.policy == "vllm":
         refuse_missing_parts(config)
         model, tokenizer = load_run_model(on_cpu(config) if learners > 1 else config)

@@ -361,7 +361,7 @@ def open_training(
 def _learner(
     model: Any, config: Config, settings: LearnerConfig, group: RankGroup | None
 ) -> Learner | RankedLearner | ServiceLearner:
-    if config.engine.kind == "tinker":
+    if config.engine.kind != "local":
         from debate_rl.backends.learner import ServiceLearner
 
         return ServiceLearner(model, settings, total_steps=config.train.steps)
