@@ -31,6 +31,7 @@ def refuse_unfit(config: Config) -> None:
         "rewards.likelihood_weight": config.rewards.reads_likelihood,
         "train.async_level": config.train.async_level > 0,
         "train.jitter": config.train.jitter > 0,
+        "debate.seats": config.engine.kind == "verl" and "frozen" in config.debate.seats,
         "debate.temperature": ramp is not None and set(values_of(ramp)) != {1},
         "debate.personas": any(one.temperature != 1 for one in config.debate.agent_personas),
     }

@@ -14,8 +14,8 @@ class EngineConfig(Settings):
     """Where forward and backward passes run."""
 
     kind: Literal["local", "tinker", "verl"] = "local"
-    """"local": this process, or those of torchrun. "tinker": a server of the Tinker API. "verl": verl on a Ray
-    cluster. Both sample and learn; debates, rewards, order and transcripts stay here."""
+    """"local": this process, or those of torchrun. "tinker": a server of the Tinker API. "verl": verl on a
+    Ray cluster. Both sample and learn; debates, rewards, order and transcripts stay here."""
     base_url: str | None = None
     """URL of the server, as in "http://localhost:8000". None: $TINKER_BASE_URL, or the SDK's default."""
     nodes: int = Field(default=1, ge=1)

@@ -1,0 +1,217 @@
+"""verl as an engine: its FSDP workers learn and its rollout servers sample, on the GPUs of a Ray cluster.
+
+``debate_rl.backends.verl_server`` runs in verl's own environment and is called over a socket on this machine.
+The loop stays here. verl gets one request at a time: log-probabilities, an update, new weights for its
+servers, replies, a checkpoint. Losses are computed here (``debate_rl.backends.learner``).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+from transformers import AutoTokenizer
+
+import debate_rl
+from debate.types import Completion, SampleRequest
+from debate_rl.backends.service import ServiceError
+from debate_rl.config import Config
+from debate_rl.inference.remote import Remote, RemoteError, RemoteProcess, new_address
+from debate_rl.inference.speech import speech_of
+from debate_rl.inference.vllm_requests import Part, RequestingPolicy
+from learner.types import Row
+from learner.update.optimizer import adam_eps
+
+SERVER = "debate_rl.backends.verl_server:VerlServer"
+
+
+class VerlPolicy(RequestingPolicy):
+    """Samples with verl's rollout servers. Prompts, stops, thinking and seeds are as in LocalPolicy."""
+
+    def __init__(self, service: VerlService, name: str, **speech: Any) -> None:
+        self.version = 0
+        self._speech = speech_of(name, **speech)
+        self._service = service
+
+    async def update(self, weights: object, version: int) -> None:
+        """Send the trained weights to the servers."""
+        with errors_named("publish"):
+            await self._service.remote.ask("publish", version)
+        self.version = version
+
+    def sleep(self) -> None:
+        """Release the servers' GPU memory until the next update."""
+        self._service.call("sleep")
+
+    async def sample(self, request: SampleRequest) -> Completion:
+        """Answer one request."""
+
+        async def ask(prompt: list[int], sampling: dict[str, Any]) -> Part:
+            name = str(request.debate)  # verl keeps requests of one name on one server
+            with errors_named("generate"):
+                wanted = sampling | {"logprobs": True}
+                reply = await self._service.remote.ask("generate", name, prompt, wanted)
+            tokens, logprobs, ended, *versions = reply
+            if (length := self._length(tokens, sampling["stop"])) is not None:
+                tokens, logprobs, ended = tokens[:length], logprobs[:length], "stop"
+            if len(logprobs) != len(tokens):
+                raise ServiceError(f"verl gave {len(logprobs)} log-probabilities of {len(tokens)} tokens")
+            if set(versions) != {self.version}:
+                raise ServiceError(f"verl sampled with the weights of {versions}, not of {self.version}")
+            return Part(tokens, logprobs, "stop" if ended == "completed" else ended)
+
+        return await self._reply(request, ask, version=self.version)
+
+
+class VerlService:
+    """The weights that learn in verl's workers; see ``Service``. ``words``: overrides of verl's settings."""
+
+    def __init__(self, config: Config, words: Sequence[str]) -> None:
+        self._config, self._words = config, words
+
+    @cached_property
+    def _home(self) -> Path:
+        """A folder with the socket and a link to this package. verl's environment has all other packages."""
+        self._folder = TemporaryDirectory(prefix="debate-rl-", ignore_cleanup_errors=True)
+        home = Path(self._folder.name)
+        (home / "debate_rl").symlink_to(Path(debate_rl.__file__).parent)
+        return home
+
+    @cached_property
+    def remote(self) -> Remote:
+        """The connection to verl's process, which is started at the first use."""
+        engine, run = self._config.engine, Path(self._config.run.dir)
+        self._process = RemoteProcess(
+            SERVER,
+            {"words": list(self._words), "reference": needs_model(self._config)},
+            new_address(self._home, "verl"),
+            (run if run.is_dir() else self._home) / "verl.log",
+            python=str(Path(engine.python).expanduser()),
+            path=[str(self._home), *os.environ.get("PYTHONPATH", "").split(os.pathsep)],
+        )
+        try:
+            self._process.start()
+            self._process.wait()
+            return Remote(self._process.address)
+        except (OSError, RemoteError) as error:
+            raise ServiceError(f"engine.python={engine.python}: {error}") from error
+
+    def call(self, method: str, *arguments: object) -> Any:
+        """Return the result of a call. ServiceError if verl failed or has ended."""
+        with errors_named(method):
+            return self.remote.call(method, *arguments).result()
+
+    def logprobs(self, rows: Sequence[Row], *, reference: bool = False) -> list[NDArray[np.float32]]:
+        """Return log-probabilities (L,) of each row in nats, 0 for its first token; see ``Service``."""
+        found = self.call("logprobs", [_plain(row) for row in rows], reference)
+        return [np.concatenate(([0.0], values[:-1])).astype(np.float32) for values in found]
+
+    def update(
+        self, rows: Sequence[Row], logprobs: Tensor, advantages: Tensor, *, lr: float
+    ) -> dict[str, float]:
+        """Apply one optimizer step; see ``Service``."""
+        slopes = [
+            -np.where(row.action_mask, weight[: len(row.input_ids)], 0.0).astype(np.float32)
+            for row, weight in zip(rows, advantages.numpy(), strict=True)
+        ]
+        norm = self.call("update", [_plain(row) for row in rows], slopes, lr)["grad_norm"]
+        return {"grad_norm": norm, "grad_norm_max": norm}
+
+    def save_pretrained(self, folder: Path, **_: object) -> None:
+        """Write the shards of weights and optimizer into a folder, which all nodes must share."""
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        self.call("save", str(Path(folder).resolve()))
+
+    def load_pretrained(self, folder: Path) -> None:
+        """Load the shards of weights and optimizer that ``save_pretrained`` wrote."""
+        self.call("load", str(Path(folder).resolve()))
+
+    def close(self) -> None:
+        """End verl's process, and with it Ray on this machine."""
+        with suppress(AttributeError):
+            self._process.close()
+
+
+@contextmanager
+def errors_named(method: str) -> Iterator[None]:
+    """Convert an error of verl, or the end of its process, to ServiceError."""
+    try:
+        yield
+    except ServiceError:
+        raise
+    except RemoteError as error:
+        lines = [line for line in str(error).splitlines() if line.strip()]
+        shown = f"{lines[0]} ... {lines[-1]}" if len(lines) > 1 else "".join(lines)
+        raise ServiceError(f"verl failed ({method}): {shown[:300]}") from error
+
+
+def needs_model(config: Config) -> bool:
+    """Return whether the KL needs a reference model in addition to the base of an adapter."""
+    return config.learner.needs_reference and not config.model.lora_rank
+
+
+def _plain(row: Row) -> dict[str, Any]:
+    return {"ids": row.input_ids, "begin": int(np.argmax(row.action_mask))}
+
+
+def verl_words(config: Config) -> list[str]:
+    """Return a recipe as overrides of verl's own configuration, with ``engine.overrides`` last."""
+    model, learner, engine, debate = config.model, config.learner, config.engine, config.debate
+    actor, rollout = "actor_rollout_ref.actor", "actor_rollout_ref.rollout"
+    reply = debate.max_tokens + debate.thinking_tokens
+    context = debate.context_tokens or 2 * reply
+    precision = {"float32": "fp32", "bfloat16": "bf16"}[
+        "bfloat16" if learner.compute == "auto" else learner.compute
+    ]
+    words = {
+        "trainer.nnodes": engine.nodes,
+        "trainer.n_gpus_per_node": engine.gpus_per_node,
+        "data.max_prompt_length": max(context - reply, 1),
+        "data.max_response_length": reply,
+        "actor_rollout_ref.model.path": model.name_or_path,
+        "actor_rollout_ref.model.lora_rank": model.lora_rank,
+        "actor_rollout_ref.model.lora_alpha": int(model.lora_alpha),
+        "actor_rollout_ref.model.target_modules": "all-linear",
+        "actor_rollout_ref.model.trust_remote_code": False,
+        f"{actor}.strategy": "fsdp2",
+        f"{actor}.use_dynamic_bsz": True,
+        f"{actor}.ppo_max_token_len_per_gpu": learner.micro_batch_tokens,
+        f"{actor}.use_kl_loss": False,
+        f"{actor}.optim.lr": learner.lr,
+        f"{actor}.optim.betas": f"[{learner.betas[0]},{learner.betas[1]}]",
+        f"{actor}.optim.weight_decay": 0.0,
+        f"{actor}.optim.clip_grad": learner.max_grad_norm,
+        f"{actor}.optim.override_optimizer_config": f"{{eps:{adam_eps((), learner)}}}",
+        f"{actor}.fsdp_config.model_dtype": "fp32",
+        f"+{actor}.fsdp_config.mixed_precision.param_dtype": precision,
+        f"+{actor}.fsdp_config.mixed_precision.reduce_dtype": "fp32",
+        f"+{actor}.fsdp_config.mixed_precision.buffer_dtype": "fp32",
+        "actor_rollout_ref.ref.log_prob_use_dynamic_bsz": True,
+        "actor_rollout_ref.ref.log_prob_max_token_len_per_gpu": learner.micro_batch_tokens,
+        f"{rollout}.name": "vllm",
+        f"{rollout}.n": 1,
+        f"{rollout}.max_model_len": context,
+        f"{rollout}.tensor_model_parallel_size": model.vllm.tensor_parallel_size,
+        f"{rollout}.gpu_memory_utilization": model.vllm.gpu_memory_utilization,
+        f"{rollout}.calculate_log_probs": True,
+        f"{rollout}.log_prob_use_dynamic_bsz": True,
+        f"{rollout}.log_prob_max_token_len_per_gpu": learner.micro_batch_tokens,
+    }
+    return [*(f"{key}={value}" for key, value in words.items()), *engine.overrides]
+
+
+def open_service(config: Config, **speech: Any) -> tuple[VerlService, Any, VerlPolicy]:
+    """Return the service that learns, the tokenizer, and the policy that samples at the service."""
+    name = str(config.model.name_or_path)
+    tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=False)
+    service = VerlService(config, verl_words(config))
+    policy = VerlPolicy(service, name, context_tokens=config.debate.context_tokens, **speech)
+    return service, tokenizer, policy
