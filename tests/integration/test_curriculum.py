@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import inspect
 import json
-import os
 import signal
 import subprocess
 import sys
 import types
-from pathlib import Path
 
 import pytest
-import tomli_w
 import torch
 from safetensors.torch import load_file
 
@@ -25,7 +22,7 @@ from debate_rl.metrics.step_log import read_metrics
 from debate_rl.training.loop import train
 from envs import Grade, GradeStatus
 
-from .conftest import left_by, wait_until
+from .conftest import ENVIRONMENT, HOME, left_by, wait_until, write_recipe
 
 ANSWERS = [f"<solution>\\boxed{{{answer}}}</solution>" for answer in (1, 2)]
 
@@ -78,21 +75,14 @@ def numbers(monkeypatch):
     monkeypatch.setitem(sys.modules, "numbers_env", types.SimpleNamespace(Numbers=Numbers))
 
 
-def config(folder):
-    return Config.model_validate(RECIPE | {"run": {"dir": str(folder)}})
-
-
-def drive(folder, steps=lambda own: train(own).step):
-    return Driver(config(folder), steps, lambda _: None).drive()
-
-
 @pytest.fixture(scope="module")
 def straight(tmp_path_factory):
     """A curriculum that nothing disturbed."""
     folder = tmp_path_factory.mktemp("straight") / "run"
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(sys.modules, "numbers_env", types.SimpleNamespace(Numbers=Numbers))
-        drive(folder)
+        config = Config.model_validate(RECIPE | {"run": {"dir": str(folder)}})
+        Driver(config, lambda own: train(own).step, lambda _: None).drive()
     return folder
 
 
@@ -140,8 +130,7 @@ def test_a_curriculum_that_is_killed_in_each_stage_ends_as_the_one_left_alone(tm
     (tmp_path / "numbers_env.py").write_text(head + inspect.getsource(Numbers))
     begun = ("stages/01_small/metrics.jsonl", "stages/02_large/warm_start", "stages/02_large/metrics.jsonl")
     for name, kills in (("alone", ()), ("killed", begun)):
-        path = tmp_path / f"{name}.toml"
-        path.write_text(tomli_w.dumps(RECIPE | {"run": {"dir": name}}))
+        path = write_recipe(tmp_path / f"{name}.toml", RECIPE, {"run": {"dir": name}})
         for there in kills:
             with command(path) as child:
                 wait_until(lambda name=name, there=there: has_something(tmp_path / name / there), child)
@@ -158,16 +147,13 @@ def test_a_curriculum_that_is_killed_in_each_stage_ends_as_the_one_left_alone(tm
 
 
 def command(path):
-    folder = path.parent
-    home = Path(__file__).parents[2]
-    environment = os.environ | {
-        "PYTHONPATH": f"{folder}:{home}",
-        "DEBATE_OWN_CODE": "1",
-        "OMP_NUM_THREADS": "1",
-    }
-    words = [sys.executable, "-m", "debate_rl", "train", str(path)]
     return subprocess.Popen(
-        words, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-m", "debate_rl", "train", str(path)],
+        cwd=path.parent,
+        env=ENVIRONMENT | {"PYTHONPATH": f"{path.parent}:{HOME}", "DEBATE_OWN_CODE": "1"},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
     )
 
 
@@ -192,8 +178,7 @@ def test_a_goal_that_is_reached_ends_the_stage_and_is_seen_again_by_a_resume(tmp
 @pytest.mark.slow
 def test_the_command_line(straight, debate_command, tmp_path, monkeypatch):
     monkeypatch.setenv("DEBATE_OWN_CODE", "1")
-    path = tmp_path / "recipe.toml"
-    path.write_text(tomli_w.dumps(RECIPE | {"run": {"dir": str(straight)}}))
+    path = write_recipe(tmp_path / "recipe.toml", RECIPE, {"run": {"dir": str(straight)}})
     done = debate_command("train", str(path))
     assert done.code == 0, done.err
     assert "01_small: limit, direct/accuracy" in done.out

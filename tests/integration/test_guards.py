@@ -18,6 +18,7 @@ from debate_rl.runs.checkpoint import checkpoints
 from debate_rl.runs.folder import RunFolder
 from debate_rl.training.loop import train
 from debate_rl.training.run import open_training
+from transcripts import RunStore
 
 from .conftest import left_by
 
@@ -198,3 +199,25 @@ def test_the_real_detectors_end_a_run_whose_learning_rate_is_a_hundred_times_too
     high = train(config(*watched, f"learner.lr={100 * LR}", run="high"))
     [(reason, steps)] = ends(high.folder)
     assert (reason, steps < 8) == ("alarm", True), high.end
+
+
+def test_debates_of_some_problems_of_each_step_are_kept_and_metrics_are_of_all(
+    tiny_run, tiny_recipe, tmp_path
+):
+    """Of two steps of two problems with two debates each: all, one and no problem are kept."""
+    runs, like_tiny_run = {"all": tiny_run}, ("logging.progress=none", 'advantages.peer.baseline="rae"')
+    for name, number in (("one", 1), ("nothing", 0)):
+        runs[name] = tmp_path / name
+        more = (f"run.dir={runs[name]}", f"logging.transcript_groups={number}", *like_tiny_run)
+        train(load_config(Config, tiny_recipe, more))
+    kept, figures = {}, {}
+    for name, run in runs.items():
+        with RunStore.open(run) as store:
+            kept[name] = {id: record.debate for id, record in store.records()}
+        lines = read_metrics(run / "metrics.jsonl")
+        figures[name] = [{key: line[key] for key in ("accuracy", "loss", "votes/cast")} for line in lines]
+    assert list(kept["one"]) == ["0.0", "0.1", "1.0", "1.1"]
+    assert len(kept["all"]) == 8
+    assert kept["one"].items() <= kept["all"].items()
+    assert not kept["nothing"]
+    assert figures["one"] == figures["nothing"] == figures["all"]
