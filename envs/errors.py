@@ -47,20 +47,6 @@ class DataWarning(UserWarning):
     """Data has a fault but can be used; the message is one line."""
 
 
-def row_error(
-    location: str, field: str, problem: str, *, value: object = None, keys: Iterable[str] = ()
-) -> DataError:
-    """Return the error for a bad row: its location, the field, the fault, the value and the keys present.
-
-    >>> print(row_error("a.jsonl, line 3", "answer", "is empty", value="", keys=("question", "answer")))
-    a.jsonl, line 3, field 'answer': is empty (value ''; keys present: question, answer)
-    """
-    present = ", ".join(keys) or "none"
-    return DataError(
-        f"{location}, field {field!r}: {problem} (value {shorten(value)}; keys present: {present})"
-    )
-
-
 def shorten(value: object, limit: int = 80) -> str:
     """Return ``repr(value)`` cut to ``limit`` characters, so that an error stays one line.
 

@@ -1,7 +1,4 @@
-"""Check once and quickly whether the hub of models and data sets can be reached.
-
-The hub's own client retries for a minute before it reports a failure.
-"""
+"""Check once and quickly whether the hub can be reached; its own client retries for a minute."""
 
 from __future__ import annotations
 
@@ -41,7 +38,7 @@ def spare_retries() -> None:
 
 
 def why_not() -> str:
-    """Return the reason why the hub has no data for us, for an error message about a missing cache entry."""
+    """Return the end of an error message about data that is neither in the cache nor on a hub in reach."""
     from huggingface_hub import constants
 
     host = urlsplit(constants.ENDPOINT).hostname

@@ -23,8 +23,8 @@ class Environment(Protocol):
     """Problems and their grading: everything that training and evaluation need from a task.
 
     An environment may also have ``answer_key(problem, answer) -> str``, which returns equal texts for equal
-    answers. Without this method, ``envs.answers.keys.plain_key`` distinguishes wrong answers. Evaluations
-    grade in a separate thread, one answer at a time, unless the environment has ``main_thread_only = True``.
+    answers (default: ``envs.answers.keys.plain_key``). Evaluations grade in a separate thread, one answer at
+    a time, unless the environment has ``main_thread_only = True``.
     """
 
     @property
@@ -58,16 +58,8 @@ class DataSetEnvironment:
         self, *, split: str, limit: int | None = None, seed: int | None = None
     ) -> tuple[Problem, ...]:
         """Return the data set's problems."""
-        return load_problems(
-            self.name,
-            split=split,
-            limit=limit,
-            seed=seed,
-            path=self.path,
-            levels=self.levels,
-            subjects=self.subjects,
-            fields=self.fields,
-        )
+        options: Any = {name: getattr(self, name) for name in ("path", "levels", "subjects", "fields")}
+        return load_problems(self.name, split=split, limit=limit, seed=seed, **options)
 
     def grade(self, problem: Problem, answer: str | None) -> Grade:
         """Return the grade of an extracted answer against the problem's gold answer."""
@@ -96,9 +88,7 @@ def environment_of(problem: Problem) -> Environment:
 
 
 def key_by_itself(problem: Problem, answer: str) -> str:
-    """Return an answer's key from the problem alone: the family's key, or the key for the problem's kind.
-
-    Rewards use this key, so that a replay of stored debates finds the same keys. Never raise.
+    """Return an answer's key from the problem alone: the family's key, or the key for the kind. Never raise.
 
     >>> pair, other = (Problem("p", "?", "3 9", source=source) for source in ("pair_sum", "mine"))
     >>> [key_by_itself(problem, "9 3") for problem in (pair, other)]
@@ -117,7 +107,6 @@ def grade_by_itself(problem: Problem, text: str, *, mode: Mode) -> Grade:
 
 
 def _truth(problem: Problem) -> tuple[str, GradeKind]:
-    """Return a problem's gold answer and the kind by which it is graded."""
     if problem.answer is None:
         raise EnvironmentSpecError(f"{problem.id}: an open problem has no truth to grade against")
     return problem.answer, _grade_kind(problem)
@@ -130,8 +119,8 @@ def _grade_kind(problem: Problem) -> GradeKind:
 def load_environment(kind: str, *, key: str = "env.kind", **options: object) -> Environment:
     """Return the environment with this name or dotted path, such as "my_package.my_env:MyEnv".
 
-    Options are passed to its constructor (``levels``; for data sets also ``path``, ``subjects``, ``fields``),
-    except for options that are None. Error messages name ``key``, the setting that holds the name.
+    Options other than None are passed to its constructor (``levels``; for data sets also ``path``,
+    ``subjects``, ``fields``). Errors name ``key``, the setting that holds the name.
 
     >>> load_environment("pair_sum", levels=[1]).problems(split="train", limit=1, seed=0)[0].level
     '1'
@@ -169,14 +158,10 @@ def _build(kind: str, factory: Any, given: dict[str, object], key: str) -> objec
 
 def _checked(kind: str, environment: object, key: str) -> Environment:
     """Return the object as an Environment; raise EnvironmentSpecError if it lacks a part of the protocol."""
-    problem = Problem(id="", question="")
-    calls: dict[str, tuple[tuple[object, ...], dict[str, object]]] = {
-        "problems": ((), {"split": "train", "limit": 1, "seed": 0}),
-        "grade": ((problem, ""), {}),
-    }
     if not isinstance(getattr(environment, "name", None), str):
         raise EnvironmentSpecError(f"{key}: {kind!r} has no text attribute 'name'")
-    for method, (args, keywords) in calls.items():
+    problem, options = Problem(id="", question=""), {"split": "train", "limit": 1, "seed": 0}
+    for method, args, keywords in (("problems", (), options), ("grade", (problem, ""), {})):
         function = getattr(environment, method, None)
         if not callable(function):
             raise EnvironmentSpecError(f"{key}: {kind!r} has no method {method!r}; see envs.Environment")
@@ -189,10 +174,7 @@ def _checked(kind: str, environment: object, key: str) -> Environment:
 
 @dataclass(frozen=True)
 class Mixture:
-    """A mixture of environments: the environment of each set by name, and each problem's set by problem id.
-
-    A problem that is in none of the sets is graded from the problem alone.
-    """
+    """The environment of each set by name, and each problem's set by id; other problems grade themselves."""
 
     sets: Mapping[str, Environment]
     set_of: Mapping[str, str]

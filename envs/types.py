@@ -28,11 +28,7 @@ GradeKind: TypeAlias = Literal[
 ]
 Verdict: TypeAlias = bool | Literal["missing"] | None
 FAULTS = ("failed", "timeout", "truncated", "no_verdict", "several", "out_of_range")
-"""The reasons why a verifier model gave no verdict.
-
-No reply came, or not in time; the reply was cut off, has no verdict, or has several verdicts; or the verdict
-is neither a score from 0 to 1 nor one of the labels.
-"""
+"""Why a verifier model gave no verdict. "out_of_range": neither a score from 0 to 1 nor one of the labels."""
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 GRADE_KINDS: tuple[GradeKind, ...] = get_args(GradeKind)
@@ -66,9 +62,8 @@ class GradeStatus(StrEnum):
 class Grade:
     """A graded answer: ``method`` is the rule that decided, ``seconds`` the wall time of the whole call.
 
-    ``parts`` has the instructions of a response by id and whether each is followed, or a program's tests and
-    whether each passes. The answer is right if all parts are. ``share`` is the fraction of the answer that is
-    right, in [0, 1], for kinds that measure it and have no parts.
+    ``parts``: the instructions of a response by id, or a program's tests, and whether each holds; the answer
+    is right if all do. ``share``: the right fraction of the answer, for kinds that measure it without parts.
     """
 
     status: GradeStatus
@@ -80,9 +75,7 @@ class Grade:
 
     @property
     def score(self) -> float | None:
-        """The fraction of the answer that is right, in [0, 1]: ``share``, else the fraction of right parts.
-
-        Without either, the score is 1 or 0. It is None if nothing was graded.
+        """The fraction that is right: ``share``, else of the parts, else 1 or 0; None if nothing was graded.
 
         >>> parts = (("punctuation:no_comma", True), ("startend:quotation", False))
         >>> Grade(GradeStatus.WRONG, "", parts=parts).score
@@ -103,9 +96,5 @@ class Grade:
         >>> [Grade(status, "").verdict for status in GradeStatus]
         [True, False, 'missing', None, None]
         """
-        known: dict[GradeStatus, Verdict] = {
-            GradeStatus.CORRECT: True,
-            GradeStatus.WRONG: False,
-            GradeStatus.MISSING: "missing",
-        }
+        known: dict[str, Verdict] = {"correct": True, "wrong": False, "missing": "missing"}
         return known.get(self.status)

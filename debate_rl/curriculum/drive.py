@@ -1,14 +1,13 @@
 """The driver of a curriculum: one stage after the other, from the weights of the one before.
 
-The configuration and curriculum.json determine the next stage (``promotion`` says when a stage ends). The
-record is written before a stage begins and after it has ended, so a killed driver resumes where it was.
+The configuration and curriculum.json, which is written before and after each stage, determine the next stage.
+So a killed driver resumes.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Container, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,8 +35,7 @@ from debate_rl.sampling.problems import Problems
 from debate_rl.sft.replies import load_replies
 from debate_rl.warm_start.tokenizer import tiny_vocabulary
 
-LOOKED_AT = 256
-"""Replies of each source of a supervised stage that are read before the first stage begins."""
+LOOKED_AT = 256  # replies of each source of a supervised stage that are read before the first stage
 Train = Callable[[Config], int | None]
 """Trains or resumes a run. Returns its number of steps, or None if it ended early and must be resumed."""
 Tell = Callable[[str], None]
@@ -47,10 +45,7 @@ Look = Callable[[Config, Problems], None]
 
 @dataclass(frozen=True, slots=True)
 class Driver:
-    """A curriculum in its folder. ``train`` trains the run of a stage; ``tell`` prints progress.
-
-    ``look`` may refuse a stage before the first one is trained. ``only``: the name of the only stage to do.
-    """
+    """A curriculum in its folder. ``tell`` prints progress; ``only``: the name of the only stage to do."""
 
     config: Config
     train: Train
@@ -66,8 +61,7 @@ class Driver:
     @property
     def stages(self) -> tuple[StageConfig, ...]:
         """The stages."""
-        assert self.config.stages is not None
-        return self.config.stages
+        return self.config.stages or ()
 
     def drive(self) -> Curriculum:
         """Train until the curriculum is over or a run must be resumed; return the record.
@@ -97,11 +91,10 @@ class Driver:
 
     def _over(self) -> set[str]:
         """Return the stages that need no check: those that are over, and those that ``only`` excludes."""
-        record = read_curriculum(self.run) or Curriculum()
-        last = record.visits[-1] if record.visits else None
-        over = {stage.name for stage in self.stages[: last.stage + bool(last.end)]} if last else set[str]()
-        others = {stage.name for stage in self.stages if self.only not in (None, stage.name)}
-        return over | others
+        visits = (read_curriculum(self.run) or Curriculum()).visits
+        over = visits[-1].stage + bool(visits[-1].end) if visits else 0
+        others = [stage for stage in self.stages if self.only not in (None, stage.name)]
+        return {stage.name for stage in (*self.stages[:over], *others)}
 
     def _wanted(self, visit: Visit, record: Curriculum) -> bool:
         """Return whether to do a visit now; ValueError if ``only`` cannot be done yet."""
@@ -109,10 +102,8 @@ class Driver:
             return True
         if any(one.name == self.only and one.end for one in record.visits):
             return False
-        raise ValueError(
-            f"stage={self.only}: begins with the weights of {visit.name!r}, which has not ended; train that "
-            f"stage first"
-        )
+        first = f"begins with the weights of {visit.name!r}, which has not ended; train that stage first"
+        raise ValueError(f"stage={self.only}: {first}")
 
     def _check_stages(self, record: Curriculum) -> None:
         """Refuse a record with a stage that the recipe lacks, or with a demotion from the first stage."""
@@ -146,10 +137,8 @@ class Driver:
         stage = self.stages[visit.stage]
         config = stage_config(self.config, visit)
         begins = f"from {visit.start}" if visit.start else "from the recipe's own weights"
-        self.tell(
-            f"stage {visit.stage + 1} of {len(self.stages)}, {stage.name}: {begins}, in {config.run.dir}: "
-            f"{_until(stage)}"
-        )
+        number = f"stage {visit.stage + 1} of {len(self.stages)}, {stage.name}"
+        self.tell(f"{number}: {begins}, in {config.run.dir}: {_until(stage)}")
         steps = self.train(config)
         if steps is None:
             return None
@@ -160,14 +149,11 @@ class Driver:
 
 def most_steps(stage: StageConfig) -> str:
     """Return the upper limit of a stage's steps, in words."""
-    replies = " of replies" if stage.supervised else ""
-    return (
-        f"its epochs{replies}" if stage.max_steps is None else f"{counted(stage.max_steps, 'step')}{replies}"
-    )
+    most = "its epochs" if stage.max_steps is None else counted(stage.max_steps, "step")
+    return f"{most} of replies" if stage.supervised else most
 
 
 def _until(stage: StageConfig) -> str:
-    """Return what ends a stage, in words."""
     if stage.figure is None:
         return most_steps(stage)
     until = f"until the lower end of {stage.figure} is {stage.target:g}"
@@ -196,7 +182,7 @@ def stage_config(config: Config, visit: Visit) -> Config:
 
 
 def stage_configs(config: Config) -> Iterator[tuple[StageConfig, Config]]:
-    """Yield each stage and the configuration of its first visit. The start weights may not exist yet."""
+    """Yield each stage and the configuration of its first visit, whose start weights may not exist yet."""
     for index, stage in enumerate(config.stages or ()):
         visit = Visit(index, stage.name, f"{index + 1:02d}_{stage.name}", config.seed)
         yield stage, stage_config(config, visit)
@@ -211,34 +197,26 @@ def check_stage_runs(config: Config, look: Look, *, over: Container[str] = ()) -
     for index, (stage, own) in enumerate(stage_configs(config)):
         if stage.name in over:
             continue
-        with _of_stage(index, stage):
-            data = _first_replies(own) if stage.supervised else checked_problems(own)[1]
-            look(own, data)
-            _refuse_out_of_reach(stage, data, own)
-            vocabulary = tiny_vocabulary(own) if vocabulary is None else vocabulary
-            if tiny_vocabulary(own) != vocabulary:
-                raise ValueError(
-                    "env: problems other than the first stage's would change the vocabulary of model.tiny; "
-                    "use one env.levels for all stages, and sampling.levels for each"
-                )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # they are shown when the stage begins
+            try:
+                data = _first_replies(own) if stage.supervised else checked_problems(own)[1]
+                look(own, data)
+                _refuse_out_of_reach(stage, data, own)
+                vocabulary = tiny_vocabulary(own) if vocabulary is None else vocabulary
+                if tiny_vocabulary(own) != vocabulary:
+                    raise ValueError(
+                        "env: problems other than the first stage's would change the vocabulary of "
+                        "model.tiny; use one env.levels for all stages, and sampling.levels for each"
+                    )
+            except ValueError as error:
+                raise ValueError(f"stages.{index} ({stage.name}): {error}") from error
 
 
 def _first_replies(config: Config) -> Problems:
-    """Return the first replies of a supervised stage: enough to find errors of their source."""
     limit = min(config.sft.limit or LOOKED_AT, LOOKED_AT)
     sft = config.sft.model_copy(update={"limit": limit, "held_back": 0})
     return load_replies(config.model_copy(update={"sft": sft}))
-
-
-@contextmanager
-def _of_stage(index: int, stage: StageConfig) -> Iterator[None]:
-    """Add the stage to errors, and hide warnings: they are shown again when the stage begins."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            yield
-        except ValueError as error:
-            raise ValueError(f"stages.{index} ({stage.name}): {error}") from error
 
 
 def _refuse_out_of_reach(stage: StageConfig, data: Problems, config: Config) -> None:

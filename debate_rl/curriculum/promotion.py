@@ -37,8 +37,7 @@ def ended(visit: Visit, stage: StageConfig, steps: int, looked: Looked | None) -
 def after(visit: Visit, stages: tuple[StageConfig, ...]) -> Next | None:
     """Return what follows a visit that has ended; None if the curriculum is over.
 
-    After a demotion, the stage before is visited again. It begins with the weights that the demoted stage
-    began with, so nothing of the demoted stage is kept.
+    After a demotion, the stage before is visited again, from the weights that the demoted stage began with.
     """
     if visit.end == "demoted":
         return Next(visit.stage - 1, visit.start)

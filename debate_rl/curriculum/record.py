@@ -27,8 +27,8 @@ End: TypeAlias = Literal["reached", "demoted", "limit", "done"]
 class Visit(Value, frozen=True):
     """One visit of a stage. ``stage``: its index; ``start``: the weights it began with, as RUN@STEP, or "".
 
-    ``folder``: its run, below the curriculum's folder. Of one that has ended: ``steps`` done, ``end`` and
-    ``why`` in words; ``value``, ``low`` and ``high`` of ``figure`` are of its last evaluation, if known.
+    ``folder``: its run, below the curriculum's folder. Once it has ended: ``steps`` done, ``end``, ``why`` in
+    words, and ``value``, ``low`` and ``high`` of ``figure`` in its last evaluation, if known.
     """
 
     stage: int

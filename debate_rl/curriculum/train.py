@@ -60,7 +60,8 @@ def train_stages(config: Config, only: str | None, say: Say, tell: Say) -> tuple
         done.append(_figures(session))
         steps, end = session.step, session.end
         del session
-        _free_memory()
+        gc.collect()  # before the next stage's model is loaded
+        torch.cuda.empty_cache()
         if end is None or end.reason in ("steps", "target"):
             return steps
         others.append(end)
@@ -115,7 +116,6 @@ def plan_lines(config: Config, run: Path, gib: float | None, ranks: Ranks) -> li
 
 
 def _replies_lines(config: Config, there: int | None) -> Iterator[str]:
-    """Yield what a supervised run learns, its steps, and what they need."""
     config, data = prepared(config)
     yield from data.lines()
     yield f"{config.train.steps} steps of {config.sft.batch_size} replies"
@@ -176,7 +176,7 @@ def _trained_once(config: Config, ranks: Ranks, tell: Say) -> Run:
 def _say_start(session: Run, needs: list[Plan]) -> None:
     """Print the step at which a run begins and how long it will take."""
     config, say = session.config, session.tracker.say  # above the bar, if there is one
-    steps, replies = config.train.steps, bool(session.config.sft.data)
+    steps, replies = config.train.steps, bool(config.sft.data)
     left = session.step < steps
     if session.threads and left:
         say(session.threads)
@@ -188,23 +188,20 @@ def _say_start(session: Run, needs: list[Plan]) -> None:
     known = replies or config.model.policy is None or session.step
     for found in needs if left and known and config.logging.progress != "none" else ():
         plan = replace(found, done=session.step)
-        run = session.folder.path if session.step else None
-        say(
-            replies_time_line(config, session.data, plan, here=True, model=session.model)
-            if replies
-            else time_line(plan, run, here=True, model=session.model)
-        )
+        if replies:
+            say(replies_time_line(config, session.data, plan, here=True, model=session.model))
+        else:
+            run = session.folder.path if session.step else None
+            say(time_line(plan, run, here=True, model=session.model))
     if evaluates_first(session) and not replies:
         say(f"evaluating {counted(len(session.data.held_out), 'held-out problem')} before the first step")
 
 
 def _steps_saved(config: Config) -> int:
-    """Return the step of the newest checkpoint of a run; 0 without checkpoints."""
     return max(map(step_of, checkpoints(Path(config.run.dir) / "checkpoints")), default=0)
 
 
 def _say_end(session: Run, say: Say) -> None:
-    """Print the results of a run and the paths of its parts."""
     run, replies = session.folder, bool(session.config.sft.data)
     if trained := session.data.trained_on:
         held_out = counted(len(session.data.never_trained), "held-out problem")
@@ -266,9 +263,3 @@ def _over(config: Config, record: Curriculum) -> str:
     if after(last, stages) is not None:
         return f"{last.name} is over, and the same command without stage= continues;"
     return f"the curriculum is over; {last.name} did not reach its target, and {left} stages were not begun,"
-
-
-def _free_memory() -> None:
-    """Free the memory of a stage's model for the model of the next stage."""
-    gc.collect()
-    torch.cuda.empty_cache()

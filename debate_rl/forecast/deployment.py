@@ -1,7 +1,4 @@
-"""``debate solve RUN --plan``: whether a model fits on given GPUs, and how many problems it solves per hour.
-
-Figures from the model's settings, from data sheets and from measurements are shown separately.
-"""
+"""``debate solve RUN --plan``: whether a model fits given GPUs, and how many problems it solves an hour."""
 
 from __future__ import annotations
 
@@ -24,8 +21,7 @@ from debate_rl.strategies.work import SolvePlan
 from debate_rl.warm_start.tokenizer import tiny_vocabulary
 
 HOUR = 3600.0
-SHARE = 0.9
-"""Fraction of the memory that an engine takes on its own GPUs."""
+SHARE = 0.9  # fraction of the memory that an engine takes on its own GPUs
 _GPUS = re.compile(r"(?:(\d{1,3})\s*x\s*)?(\S.*)", re.IGNORECASE)
 
 
@@ -87,9 +83,9 @@ def deployment(
 ) -> dict[str, Any]:
     """Return bytes, concurrent replies, tokens per problem and problems per hour.
 
-    The engine takes 0.9 of the memory. Weights take bits / 8 bytes each, divided equally among the GPUs; the
-    cache has 16 bits. ``overhead_of`` is reserved on each GPU. ``speed_at_most`` is the data sheet's limit:
-    one pass over all weights per token of all concurrent replies, and two operations per weight and token.
+    Weights take bits / 8 bytes each, divided equally among the GPUs; the cache has 16 bits. ``overhead_of``
+    is reserved on each GPU. ``speed_at_most`` is the data sheet's limit: one pass over all weights per token
+    of all concurrent replies, and two operations per weight and token.
     """
     model, _ = sketch_model(config.model, vocabulary=tiny_vocabulary(config), on_gpu=True)
     parameters = sum(one.numel() for one in model.parameters())

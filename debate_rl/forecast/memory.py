@@ -1,8 +1,7 @@
 """The memory of a step, by formulas of the model's shape and the step's work.
 
-All figures assume that every reply spends its token limit and is shown whole to the others; a run whose
-replies stop early takes less. The bytes of a layer are those of transformers' Llama and Qwen3 under PyTorch's
-autograd; the allocator's own overhead is not counted.
+All figures assume that every reply spends its token limit and is shown whole to the others. The bytes of a
+layer are those of transformers' Llama and Qwen3 under PyTorch's autograd, without the allocator's overhead.
 """
 
 from __future__ import annotations
@@ -36,10 +35,8 @@ from learner.update.head import TILE
 OVERHEAD, LARGE_OVERHEAD = 3 * 2**30, 9 * 2**29
 """Bytes of a GPU that vLLM keeps besides weights and cache, for a full batch and CUDA graphs: assumed, not
 counted. More on a large GPU, where it reads 16,384 tokens and answers 1,024 requests at a time (0.32.0)."""
-LARGE = 70 * 2**30
-"""A GPU of this many bytes is large: on others vLLM reads 8,192 tokens and answers 256 requests at a time."""
-ENGINE_BYTES = 2
-"""Bytes of a number of the engine's weights, adapters and cache: 16 bits on a GPU."""
+LARGE = 70 * 2**30  # bytes of a large GPU; on others vLLM reads 8,192 tokens and answers 256 requests
+ENGINE_BYTES = 2  # bytes of a number of the engine's weights, adapters and cache
 KEPT: dict[tuple[bool, int, int], tuple[float, float, float, float]] = {
     (False, 4, 4): (24, 16, 16, 16),
     (False, 4, 2): (26, 8, 10, 10),
@@ -50,10 +47,8 @@ KEPT: dict[tuple[bool, int, int], tuple[float, float, float, float]] = {
 }
 """Bytes that a layer keeps of each token for its backward pass, for each unit of its hidden width, its
 feed-forward width, and the widths of its queries and keys; by (adapter, bytes of a weight, of a product)."""
-OUTSIDE = 9
-"""Bytes of a token for each unit of the hidden width outside of the layers: embedding, norm, head."""
-TILES = 12
-"""Bytes of a logit in the tile that the head works on."""
+OUTSIDE = 9  # bytes of a token for each unit of the hidden width outside of the layers
+TILES = 12  # bytes of a logit in the tile that the head works on
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +56,8 @@ class Load:
     """A step's work. ``rounds``: tokens of a prompt and of a reply, by round, each with ``replies`` replies.
 
     ``learnt``: replies of a round that are learnt from; None means all. ``sampled``: replies sampled at a
-    time. ``micro_tokens``: tokens per pass of the learner, with padding. ``together``: the number of rows of
-    a round that share their first ``shared`` tokens, by round. ``grows``: whether the shared tokens of a
-    round begin with those of earlier rounds.
+    time. ``micro_tokens``: tokens per pass of the learner, with padding. ``together``: rows of a round that
+    share their first ``shared`` tokens; ``grows``: those begin with the shared tokens of earlier rounds.
     """
 
     rounds: tuple[tuple[int, int], ...]
@@ -149,8 +143,8 @@ def _shown_tokens(debate: DebateConfig, round_: int) -> int:
 class Shape:
     """The widths of a model that determine its memory; ``model`` may be on the meta device.
 
-    ``head_width``: the width of an attention head. ``cached``: numbers per token in the cache, keys and
-    values of all layers. ``adapter``: whether only an adapter learns. ``trained``: bytes of trained weights.
+    ``cached``: numbers per token in the cache. ``adapter``: whether only an adapter learns. ``trained``:
+    bytes of trained weights.
     """
 
     def __init__(self, model: Any) -> None:
@@ -177,9 +171,8 @@ class Shape:
 class Memory:
     """Bytes by use. Sampling and learning take turns; all other parts stay.
 
-    ``sampling``: the peak of sampling, with its cache; ``learning``: the peak of a pass of the learner, with
-    gradients. ``engine``: the share of another engine that samples. ``frozen``: the copy of the start weights
-    for frozen seats.
+    ``sampling``: the peak with the cache; ``learning``: the peak with gradients. ``engine``: the share of
+    another engine that samples. ``frozen``: the copy of the start weights for frozen seats.
     """
 
     weights: int
@@ -246,9 +239,8 @@ def learning_bytes(model: Any, rows: Sequence[Row], config: LearnerConfig) -> in
 def _types(shape: Shape, config: LearnerConfig, on_gpu: bool | None) -> tuple[int, int]:
     """Return the bytes of a number of the residual stream, and of a product."""
     compute = compute_type(shape.model, config.compute, on_gpu=on_gpu)
-    stream = min(
-        (one.element_size() for one in shape.model.parameters() if one.is_floating_point()), default=4
-    )
+    sizes = (one.element_size() for one in shape.model.parameters() if one.is_floating_point())
+    stream = min(sizes, default=4)
     return stream, stream if compute is None else compute.itemsize
 
 
@@ -257,9 +249,9 @@ def _learning(
 ) -> int:
     """Return the peak bytes of a forward and a backward pass over ``tokens``, ``learnt`` with a loss.
 
-    The forward pass keeps activations, and copies of weights in the type of products; it ends with the head.
-    The backward pass begins with the head. With gradient checkpointing it computes each layer again, with
-    gradients as wide as the feed-forward part. Gradients of weights stay between passes.
+    The forward pass keeps activations, and copies of weights in the type of products. With gradient
+    checkpointing the backward pass computes each layer again, with gradients as wide as the feed-forward
+    part. Gradients of weights stay between passes.
     """
     of, (stream, product) = shape.settings, _types(shape, config, on_gpu)
     on_gpu = next(shape.model.parameters()).is_cuda if on_gpu is None else on_gpu
@@ -296,15 +288,13 @@ def _sampling(shape: Shape, load: Load, config: LearnerConfig, on_gpu: bool | No
 
 
 def of_first_rank(memory: Memory, model: Any, ranks: int, *, samples: bool) -> Memory:
-    """Return the memory of the first of several ranks, from that of a single process.
+    """Return the memory of the first of several ranks, from the memory of a single process.
 
-    The rank has its share of weights, reference, optimizer and gradients. Two layers at a time and everything
-    outside the layers are whole, with their gradients. If the model itself ``samples``, the rank also has a
-    whole copy.
+    The rank has its share of weights, reference, optimizer and gradients, and with their gradients whole: two
+    layers and everything outside the layers. If the model itself ``samples``, it also has a whole copy.
     """
-    layers = [
-        list(one.parameters()) for one in model.modules() if isinstance(one, GradientCheckpointingLayer)
-    ]
+    modules = [one for one in model.modules() if isinstance(one, GradientCheckpointingLayer)]
+    layers = [list(one.parameters()) for one in modules]
     inside = {id(parameter) for layer in layers for parameter in layer}
     outside = [parameter for parameter in model.parameters() if id(parameter) not in inside]
     sizes = [_bytes(part) + _bytes(one for one in part if one.requires_grad) for part in (outside, *layers)]
@@ -326,10 +316,9 @@ def _bytes(tensors: Iterable[torch.Tensor]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class EngineMemory:
-    """Bytes of the engine: its share of a GPU, its weights, and of a ``token`` in its cache.
+    """Bytes of the engine: its share of a GPU, its weights, a ``token`` in its cache, and other ``overhead``.
 
-    ``limit``: the most tokens of a prompt with its reply. ``overhead``: bytes of neither weights nor cache.
-    ``beside``: whether the learner is on the same GPU.
+    ``limit``: the most tokens of a prompt with its reply. ``beside``: whether the learner is on the same GPU.
     """
 
     share: int

@@ -39,10 +39,8 @@ from debate_rl.sampling.problems import Problems
 from debate_rl.warm_start.tokenizer import tiny_vocabulary
 from learner.update.config import FROM_SAMPLER
 
-CROWDED = 0.9
-"""Fraction of the memory above which ``learner.gradient_checkpointing = "auto"`` means true."""
-USUAL_CAP = 2.0
-"""Cap of importance weights if ``learner.tis_cap`` is "auto" and an engine samples [Yao et al., 2025]."""
+CROWDED = 0.9  # fraction of the memory above which ``gradient_checkpointing = "auto"`` means true
+USUAL_CAP = 2.0  # of importance weights if ``tis_cap`` is "auto" and an engine samples [Yao et al., 2025]
 
 
 class TooLargeError(ValueError):
@@ -159,19 +157,14 @@ def planned(
 ) -> Plan | None:
     """Return the needs of the steps after the first ``done``; None if another engine computes them.
 
-    ``there``: bytes of the planned GPU's memory; None means this machine. ``ranks``: processes that learn
-    together, with engines on other GPUs. ``assumed``: use the model's known settings and count characters as
-    tokens. ValueError if the context is too small for a prompt.
+    ``there``: bytes of the planned GPU's memory; None means this machine. ``assumed``: use the model's known
+    settings and count characters as tokens. ValueError if the context is too small for a prompt.
     """
     if config.model.policy not in (None, "vllm") or config.engine.kind != "local":
         return None
     device = None if there is not None else resolve_device(config.model.device)
-    model, tokenizer = sketch_model(
-        config.model,
-        vocabulary=tiny_vocabulary(config),
-        on_gpu=device is None or device.type != "cpu",
-        assumed=assumed,
-    )
+    on_gpu, vocabulary = device is None or device.type != "cpu", tiny_vocabulary(config)
+    model, tokenizer = sketch_model(config.model, vocabulary=vocabulary, on_gpu=on_gpu, assumed=assumed)
     policy = LocalPolicy(model, tokenizer, **local_settings(config))
     problem = data.train[0]
     check_fits(problem, policy, config.debate)
@@ -217,7 +210,7 @@ def _counted(plan: Plan) -> Plan:
 
 
 def _with_sleep(plan: Plan) -> Plan:
-    """Return the plan, with an engine that sleeps while the learner learns if set, or if needed."""
+    """Return the plan, with an engine that sleeps while the learner learns if this is set or needed."""
     setting, engine = plan.config.model.vllm.sleep, plan.engine
     if engine is None or plan.memory is None or not (setting and engine.beside and plan.config.vllm_within):
         return plan
@@ -254,7 +247,7 @@ def chosen_here(config: Config, data: Problems) -> Mapping[str, bool | float]:
 
 
 def evaluations_of(config: Config, held_out: int, *, done: int = 0) -> int:
-    """Return the number of evaluations that remain after ``done`` steps; ``held_out``: problems."""
+    """Return the number of evaluations of ``held_out`` problems that remain after ``done`` steps."""
     steps = config.train.steps
     left = range(done + 1 if done else 0, steps + 1)
     return sum(config.held_out.due(step, steps) for step in left) if held_out else 0

@@ -26,14 +26,12 @@ from learner.update.batches import collate
 from learner.update.config import LearnerConfig
 from learner.update.forward import action_logprobs
 
-PROBED_TOKENS, PROBED_STEPS = 2048, 4
-"""The most tokens that the probe reads at a time, and the number of tokens that it samples."""
+PROBED_TOKENS, PROBED_STEPS = 2048, 4  # the most tokens that the probe reads at a time, and those it samples
 LAUNCHES_S, ADAPTER_LAUNCHES_S = 1.10e-3, 1.75e-3
 """Seconds per layer to launch the kernels of a decode step of transformers on a GPU, without and with an
 adapter, for any number of replies. Measured with SmolLM2-135M (30 layers) on an H100, torch 2.11,
 transformers 5.17: 1,536 decode steps in a step of 53 s with full weights, and of 81 s with an adapter."""
-NEAR = 0.1
-"""The fraction of its nominal memory that a card may lack."""
+NEAR = 0.1  # the fraction of its nominal memory that a card may lack
 UNTIMED = "nothing was timed on that card; --plan RUN gives the time of a run by its finished steps"
 
 
@@ -97,8 +95,7 @@ def card_of(there: int) -> Card | None:
 def learner_passes(learner: LearnerConfig, *, adapter: bool, replies: bool = False) -> float:
     """Return the cost of a learner's step in forward passes over its rows.
 
-    A backward pass costs two forward passes, or one if only an adapter learns: 2 operations per weight and
-    token forward, 2 for the inputs' gradients, 2 for the weights' [arXiv 2001.08361]. Reference,
+    A backward pass costs two forward passes, or one if only an adapter learns [arXiv 2001.08361]. Reference,
     log-probabilities before the first update and gradient checkpointing cost further forward passes.
     ``replies``: whether the run is supervised, with one update per step.
 
@@ -136,25 +133,20 @@ def evaluation_seconds(load: Load, speed: Speed, config: Config, problems: int) 
     return sampling_seconds(debates, speed) + sampling_seconds(alone, speed) if problems else 0.0
 
 
-def launch_seconds(config: Config, model: Any) -> float:
-    """Return the seconds of a decode step's kernel launches; 0 for vLLM, which replays CUDA graphs."""
-    if config.model.policy is not None:
-        return 0.0
-    each = ADAPTER_LAUNCHES_S if config.model.lora_rank else LAUNCHES_S
-    return model.config.get_text_config().num_hidden_layers * each
-
-
 def least_seconds(config: Config, model: Any, load: Load, held_out: int, card: Card) -> tuple[float, float]:
     """Return the seconds of a step and of an evaluation at the peak speed of a card's data sheet.
 
-    Every reply is at its limit, and no prompt is cached. vLLM samples all replies of a step at once;
-    transformers samples ``train.sample_batch_size`` at a time and waits for kernel launches.
+    Every reply is at its limit, and no prompt is cached. vLLM samples all replies of a step at once, with
+    CUDA graphs; transformers samples ``train.sample_batch_size`` at a time and waits for kernel launches.
     """
     if config.model.policy is not None:
-        load = replace(load, sampled=load.replies)
+        load, launches_s = replace(load, sampled=load.replies), 0.0
         train = config.train.model_copy(update={"sample_batch_size": 1 << 30})
         config = config.model_copy(update={"train": train})
-    speed = card.speed(model, load, launches_s=launch_seconds(config, model))
+    else:
+        each = ADAPTER_LAUNCHES_S if config.model.lora_rank else LAUNCHES_S
+        launches_s = model.config.get_text_config().num_hidden_layers * each
+    speed = card.speed(model, load, launches_s=launches_s)
     step = sampling_seconds(load, speed) + learning_seconds(load, speed, config)
     return step, evaluation_seconds(load, speed, config, held_out if evaluations_of(config, held_out) else 0)
 
@@ -184,21 +176,19 @@ def probe(model: Any, load: Load) -> Speed:
 
 def _seconds(work: Callable[[], object], device: torch.device) -> float:
     """Return the seconds of the second of two calls; the first warms up."""
-    times: list[float] = []
+    started = 0.0
     for _ in range(2):
         started = time.perf_counter()
         work()
         if device.type == "cuda":
             torch.cuda.synchronize(device)
-        times.append(time.perf_counter() - started)
-    return times[-1]
+    return time.perf_counter() - started
 
 
 def time_line(needs: Plan, run: Path | None, *, here: bool, model: Any = None) -> str:
-    """Return the line about the time of the remaining steps and evaluations.
+    """Return the line about the remaining time: by the run's finished steps, a probe, or a data sheet.
 
-    The estimate uses the run's finished steps, else a probe of the model, else a data sheet. ``here``:
-    whether the run is planned for this machine. ``model``: the run's model if loaded; None loads a tiny one.
+    ``here``: whether the run is planned for this machine. ``model``: its model, None if not loaded.
     """
     config, load = needs.config, needs.load
     metrics = RunFolder(run).metrics if run is not None else None

@@ -112,9 +112,8 @@ def _row(line: bytes, where: str) -> Difficulty:
     except msgspec.DecodeError as error:
         raise DataError(f"{where}: not the difficulty of a problem: {error}") from error
     if row.samples < 1 or min(row.right, row.missing) < 0 or row.right + row.missing > row.samples:
-        raise DataError(
-            f"{where}: right {row.right} and missing {row.missing} of {row.samples} samples are impossible"
-        )
+        counts = f"right {row.right} and missing {row.missing} of {row.samples} samples"
+        raise DataError(f"{where}: {counts} are impossible")
     return row
 
 
@@ -128,10 +127,7 @@ def band(pass_rate: float) -> str:
 
 
 def bands(problems: Sequence[Problem], path: str) -> dict[str, str]:
-    """Return the stratum of each problem that a file measured, by id.
-
-    Raises DataError if the file has none of the problems, or a different question under a problem's id.
-    """
+    """Return the stratum of each problem that a file measured, by id; errors as in ``by_difficulty``."""
     rows = read_difficulty(path, key=HELD_OUT_KEY).rows
     if not problems:
         raise DataError(f"{HELD_OUT_KEY}={path}: there are no held-out problems (held_out.limit = 0)")
@@ -147,8 +143,8 @@ def by_difficulty(
 ) -> tuple[tuple[Problem, ...], dict[str, int]]:
     """Return the problems that are kept, and how many were left out, by cause.
 
-    DataError if the file has none of the problems, has other questions under their ids, lacks some that
-    it may not lack, and where none is left. A warning says how many of its rows are of no problem here.
+    DataError if the file has none of the problems or other questions under their ids, lacks problems that it
+    must have, or leaves none. Warn of rows that match no problem.
     """
     rows, name = read_difficulty(settings.path).rows, f"{KEY}={settings.path}"
     _refuse_strangers(problems, rows, name, "training")

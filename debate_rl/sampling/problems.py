@@ -29,15 +29,11 @@ from envs.errors import DataWarning
 from envs.families import FAMILIES
 from envs.registry import Mixture
 
-NAMED_BY_BOTH = ("levels", "subjects", "fields")
-"""Keys of ``env`` that ``held_out`` has as well."""
+NAMED_BY_BOTH = ("levels", "subjects", "fields")  # keys of ``env`` that ``held_out`` has as well
 HELD_OUT = "held_out.kind"
-ASSUMED = "four " * 80
-"""A question of 100 tokens, about as long as those of school mathematics."""
-SHOWN = 60
-"""Characters of a level or a source that a start shows."""
-MOST_COUNTED = 40
-"""A start counts problems by level and by source if there are at most this many levels or sources."""
+ASSUMED = "four " * 80  # a question of 100 tokens, about as long as those of school mathematics
+SHOWN = 60  # characters of a level or a source that a start shows
+MOST_COUNTED = 40  # the most levels or sources by which a start counts problems
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +140,8 @@ def counts(problems: Sequence[Problem]) -> dict[str, object]:
 def load_run_problems(config: Config) -> Problems:
     """Return the problems of a run. From a single local file, ``held_out.limit`` problems are held out.
 
-    Raises DataError if nothing is left to train on, or if a question is both trained on and held out. Warns
-    of questions that overlap in part.
+    DataError if nothing is left to train on, or if a question is both trained on and held out. Warns of
+    questions that overlap in part.
     """
     loaded = _loaded(config, file_checksums(config))
     loaded = _decontaminated(config, replace(loaded, more=further_held_out(config, loaded.environment)))
@@ -165,16 +161,11 @@ def load_run_problems(config: Config) -> Problems:
 
 
 def load_held_out(config: Config, *, key: str = HELD_OUT) -> tuple[Environment, tuple[Problem, ...]]:
-    """Return the held-out problems and their environment.
-
-    Training problems are read only if both come from one file.
-
-    ``key``: the key that named the data set, for errors.
-    """
+    """Return the held-out problems and their environment; errors name ``key`` for the data set."""
     if is_split_off(config):
         loaded = _loaded(config, {})
         return loaded.eval_environment, held_out_with_shots(config, loaded.held_out, shots_of(config))
-    environment = _environment(config.env, config.env.path)
+    environment = _environment(config.env)
     if not config.held_out.limit:
         return environment, ()
     environment, problems = _held_out(config, environment, key)
@@ -188,7 +179,7 @@ def load_trained(config: Config) -> tuple[Problem, ...]:
         return _loaded(config, {}).train
     if config.env.mix:
         return load_mixture(config)[1]
-    env, environment = config.env, _environment(config.env, config.env.path)
+    env, environment = config.env, _environment(config.env)
     return environment.problems(split=env.split, limit=env.limit, seed=derive_seed(config.seed, "train"))
 
 
@@ -201,29 +192,24 @@ def assumed_problems(config: Config) -> Problems:
 def without_held_out(config: Config, loaded: Problems) -> Problems:
     """Return the problems without the trained ones that overlap with held-out ones (``env.decontaminate``).
 
-    Raises DataError for a question that is still in both. Warns of questions that overlap in part.
+    DataError for a question that is still in both. Warns of questions that overlap in part.
     """
     loaded = _with_trained_on(config, _decontaminated(config, loaded))
     return replace(loaded, overlaps=_shared(config, loaded))
 
 
 def is_generated_from(config: Config, evaluated: Config) -> bool:
-    """Return whether the evaluated problems come from the synthetic family that is trained on.
-
-    All sentences of a family are alike, and its splits are disjoint.
-    """
+    """Return whether the evaluated problems come from the trained family: alike, but of disjoint splits."""
     return config.env.kind in FAMILIES and evaluated.held_out.kind in (None, config.env.kind)
 
 
 def load_mixture(config: Config) -> tuple[Mixture, tuple[Problem, ...]]:
     """Return the environment of ``env.mix`` and its problems, grouped by set.
 
-    Raises DataError for a set without problems, and for a problem that is in two sets.
+    DataError for a set without problems, and for a problem that is in two sets.
     """
     mix = config.env.mix or ()
-    sets = {
-        one.name: _environment(one, one.path, key=f"env.mix.{index}.kind") for index, one in enumerate(mix)
-    }
+    sets = {one.name: _environment(one, key=f"env.mix.{index}.kind") for index, one in enumerate(mix)}
     problems: list[Problem] = []
     set_of: dict[str, str] = {}
     for one in mix:
@@ -250,7 +236,7 @@ def further_held_out(config: Config, environment: Environment) -> tuple[HeldOutP
         try:
             there = config.model_copy(update={"held_out": held})
             _refuse_same_split(there)
-            own, problems = _held_out(there, environment, f"{key}.kind") if held.limit else (environment, ())
+            own, problems = _held_out(there, environment, f"{key}.kind")
         except DataError as error:
             raise DataError(f"{key}: {error}") from error
         if not problems:
@@ -296,40 +282,39 @@ def held_out_with_shots(
 def _with_shots(config: Config, loaded: Problems) -> Problems:
     pool, each = shots_of(config), config.shots.draw == "each"
     train = with_shots(loaded.train, pool, config.shots.most, each=each, seed=config.seed)
-    more = tuple(
-        replace(part, problems=held_out_with_shots(config, part.problems, pool)) for part in loaded.more
-    )
-    return replace(
-        loaded, train=train, held_out=held_out_with_shots(config, loaded.held_out, pool), more=more
-    )
+    held_out = held_out_with_shots(config, loaded.held_out, pool)
+    more = (replace(one, problems=held_out_with_shots(config, one.problems, pool)) for one in loaded.more)
+    return replace(loaded, train=train, held_out=held_out, more=tuple(more))
 
 
 def _loaded(config: Config, files: dict[str, str]) -> Problems:
-    env, held = config.env, config.held_out
+    env = config.env
     if env.mix:
         mixture, train = load_mixture(config)
-        eval_environment, held_out = _held_out(config, mixture, HELD_OUT) if held.limit else (mixture, ())
+        eval_environment, held_out = _held_out(config, mixture, HELD_OUT)
         return Problems(mixture, train, held_out, files, eval_environment, set_of=mixture.set_of)
-    environment = _environment(env, env.path)
+    environment = _environment(env)
     if is_split_off(config):
         train, held_out = _split_off(config, environment)
         return Problems(environment, train, held_out, files, environment)
     _refuse_same_split(config)
     train = environment.problems(split=env.split, limit=env.limit, seed=derive_seed(config.seed, "train"))
-    eval_environment, held_out = _held_out(config, environment, HELD_OUT) if held.limit else (environment, ())
+    eval_environment, held_out = _held_out(config, environment, HELD_OUT)
     if not train:
         raise DataError(f"env.kind={env.kind}: split {env.split!r} has no problems to train on")
     return Problems(environment, train, held_out, files, eval_environment)
 
 
-def _environment(named: EnvConfig | MixedSet, path: str | None, *, key: str = "env.kind") -> Environment:
-    options = {name: getattr(named, name) for name in NAMED_BY_BOTH}
-    return load_environment(named.kind, key=key, path=path, **options)
+def _environment(named: EnvConfig | MixedSet, *, key: str = "env.kind") -> Environment:
+    options = {name: getattr(named, name) for name in ("path", *NAMED_BY_BOTH)}
+    return load_environment(named.kind, key=key, **options)
 
 
 def _held_out(config: Config, environment: Environment, key: str) -> tuple[Environment, tuple[Problem, ...]]:
     """Return the held-out problems and their environment: that of training unless ``held_out`` names one."""
     held = config.held_out
+    if not held.limit:
+        return environment, ()
     own = {name: value for name in NAMED_BY_BOTH if (value := getattr(held, name)) is not None}
     if held.kind is not None:
         environment = load_environment(held.kind, key=key, path=held.path, **own)
@@ -349,10 +334,9 @@ def _held_out(config: Config, environment: Environment, key: str) -> tuple[Envir
 
 
 def _split_off(config: Config, environment: Environment) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
-    """Split the problems of one file into (train, held out).
+    """Split the problems of one file into (train, held out), by ``held_out.seed`` alone.
 
-    Only ``held_out.seed`` decides which problems are held out. If the file repeats a held-out question, the
-    copies are not trained on either.
+    If the file repeats a held-out question, the copies are not trained on either.
     """
     held = config.held_out
     for name in NAMED_BY_BOTH:
@@ -377,9 +361,9 @@ def _split_off(config: Config, environment: Environment) -> tuple[tuple[Problem,
 
 
 def _with_trained_on(config: Config, loaded: Problems) -> Problems:
-    """Count the held-out problems that are also trained on; return ``loaded`` with the count.
+    """Return ``loaded`` with the number of held-out problems that are trained on.
 
-    Raises DataError if a problem is in both and the configuration does not declare test-time learning.
+    DataError if there are any, unless the configuration declares test-time learning.
     """
     trained, held_out = set(map(_plain, loaded.train)), loaded.never_trained
     if not config.env.test_time_learning:
@@ -465,10 +449,7 @@ def _fits(problem: Problem, policy: Policy, config: Config, most: int) -> bool:
 
 
 def _refuse_same_split(config: Config) -> None:
-    """Raise DataError if training and held-out problems use the same split of a synthetic family.
-
-    A family has the same problem in many wordings, and only its splits keep these apart.
-    """
+    """Raise DataError if training and held-out problems use the same split of a synthetic family."""
     env, held = config.env, config.held_out
     same = held.kind in (None, env.kind) and env.kind in FAMILIES
     if same and held.limit and held.split == env.split and not env.test_time_learning:

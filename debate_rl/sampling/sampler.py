@@ -1,13 +1,10 @@
 """Which problems each step of a run draws: epochs, mixtures, orders, gates, and spares for silent problems.
 
 Each set of problems has a cursor in an endless stream of its epochs. A step takes as many problems from each
-set as the set's weight gives, in the order of the stream, and skips those that a gate does not admit. So the
-draw of a step is a function of the seed, the step, the cursors and the memory of the gates; a checkpoint
-holds the last two.
-
-A gate is a function of the problem, the step and the memory of the problem. Admission towards a pass rate of
-one half follows the variance p (1 - p) of a problem's reward, which bounds what it can teach
-(arXiv 2504.03380).
+set as the set's weight gives, in the order of the stream, and skips those that a gate does not admit. So a
+draw is a function of the seed, the step, the cursors and the memory of the gates; a checkpoint holds the last
+two. Admission towards a pass rate of one half follows the variance p (1 - p) of a problem's reward, which
+bounds what it can teach (arXiv 2504.03380).
 """
 
 from __future__ import annotations
@@ -34,10 +31,8 @@ from envs.data.loading import normal_level
 from rewards import Truth
 from rewards.truth import right_share
 
-NEWEST = 0.5
-"""Weight of the newest debates of a problem in its recent pass rate."""
-FLOOR = 0.1
-"""Lowest probability of admission: above 0, so that no problem is left out for good."""
+NEWEST = 0.5  # weight of the newest debates of a problem in its recent pass rate
+FLOOR = 0.1  # lowest probability of admission, so that no problem is left out for good
 Gate: TypeAlias = Callable[[Problem, int, Memory | None], bool]
 """Whether a problem is admitted at a step, given the memory of it."""
 
@@ -139,7 +134,7 @@ class Sampler:
         return {name: weight / sum(given.values()) for name, weight in given.items()}
 
     def admits_any(self, name: str, step: int) -> bool:
-        """Return whether the gates admit any problem of a set at a step, without any memory."""
+        """Return whether the gates admit any problem of a set at a step."""
         return any(self._admit(index, step, Counter()) for index in self.sets.get(name, ()))
 
     def _drawn(self, step: int) -> Drawn:
@@ -217,9 +212,9 @@ class Sampler:
     def _rank(self, index: int) -> float:
         """Return the rank of a problem in an order that is not random; an unmeasured one is in the middle."""
         row = self._rows.get(self.data.train[index].id)
-        if self._order == "easy_first":
-            return -0.5 if row is None else -row.pass_rate
-        return 0.5 if row is None else row.pass_rate if self._order == "hard_first" else row.missing_share
+        if self._order == "format_first":
+            return 0.5 if row is None else row.missing_share
+        return (0.5 if row is None else row.pass_rate) * (-1 if self._order == "easy_first" else 1)
 
     def _metrics(self, step: int, drawn: Drawn) -> dict[str, float]:
         counts = drawn.counts
@@ -253,9 +248,7 @@ def gates_of(config: Config, rows: Mapping[str, Difficulty]) -> dict[str, Gate]:
     sampling = config.sampling
     gates: dict[str, Gate] = {}
     if sampling.levels is not None:
-        gates["levels"] = lambda problem, step, _: (
-            not problem.level or problem.level in levels_at(sampling, step)
-        )
+        gates["levels"] = lambda one, step, _: not one.level or one.level in levels_at(sampling, step)
     if config.env.difficulty is not None and config.env.difficulty.changes:
         gates["measured"] = partial(of_measured, config.env.difficulty, rows)
     if sampling.towards_half:
@@ -347,8 +340,7 @@ def check_sampling(config: Config, data: Problems) -> None:
 def with_epochs(config: Config, problems: int, *, capped: bool | None = None) -> Config:
     """Return the configuration with the number of whole steps in ``train.epochs`` of this many problems.
 
-    ``capped``: whether ``train.steps`` may end the run before; None: if it is given. ValueError for less
-    than a step.
+    ``capped``: ``train.steps`` may end the run earlier (None: if given). ValueError for less than a step.
 
     >>> train = {"epochs": 2, "batch_size": 64}
     >>> with_epochs(Config.model_validate({"model": {"tiny": {}}, "train": train}), 3994).train.steps

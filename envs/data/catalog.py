@@ -37,7 +37,7 @@ class DataSet:
     gold: Gold = golds.plain
     choices: Callable[[Record], Choices] | None = None
     ids: tuple[str, ...] = ()
-    """Fields that may hold a row's own id. ``subject`` and ``level`` also list fields."""
+    """Fields that may hold a row's own id; ``subject`` and ``level`` list fields as well."""
     subject: tuple[str, ...] = ()
     level: tuple[str, ...] = ("level",)
     row_kind: Callable[[Record], Kind] | None = None
@@ -55,22 +55,18 @@ class DataSet:
     loose: bool = False
     """Whether unusable rows (a proof has no answer) are left out with a warning instead of an error."""
     streamed: bool = False
-    """Whether the data set is too large for memory.
-
-    Its rows are then streamed until ``limit`` is reached. Each question is used once, with an id from its
-    text.
-    """
+    """Whether to stream rows until ``limit`` is reached, with each question once and an id from its text."""
     own: bool = False
-    """Whether the rows are a user's own.
-
-    Such rows may have any split, and each row may have choices and name its kind.
-    """
+    """Whether the rows are a user's own: with any split, and perhaps with choices and a kind in each row."""
     home: str = ""
     """The location of the files if the data set is not on the hub (``hub_id`` is then "")."""
 
 
-def _read(name: str, table: Mapping[str, Any]) -> DataSet:
+def _read(name: str, tables: Mapping[str, Mapping[str, Any]]) -> DataSet:
     values: dict[str, Any] = {}
+    table = dict(tables[name])
+    if "like" in table:
+        table = {**tables[table.pop("like")], **table}
     for key, value in table.items():
         if key == "splits":
             values[key] = MappingProxyType(value if isinstance(value, dict) else {one: one for one in value})
@@ -83,14 +79,8 @@ def _read(name: str, table: Mapping[str, Any]) -> DataSet:
     return DataSet(name, **values)
 
 
-DATA_SETS: Mapping[str, DataSet] = MappingProxyType(
-    {
-        name: _read(name, table)
-        for name, table in tomllib.loads(
-            Path(__file__).with_name("catalog.toml").read_text(encoding="utf-8")
-        ).items()
-    }
-)
+_TABLES = tomllib.loads(Path(__file__).with_name("catalog.toml").read_text(encoding="utf-8"))
+DATA_SETS: Mapping[str, DataSet] = MappingProxyType({name: _read(name, _TABLES) for name in _TABLES})
 """The data sets of catalog.toml by name."""
 OWN_FILE = DataSet(
     "file", {}, ids=("id", "unique_id"), subject=("subject", "type"), split_field="split", own=True
@@ -102,8 +92,7 @@ def find_data_set(name: str) -> DataSet | None:
     """Return the data set with this name or hub id.
 
     Case, blanks, hyphens and underscores are ignored in names. Any other "owner/name" or
-    "owner/name/configuration" is a hub data set whose rows are parsed like a user's own rows. Return None for
-    any other text.
+    "owner/name/configuration" is a hub data set with rows like a user's own. Return None for any other text.
 
     >>> [find_data_set(name).name for name in ("MATH-500", "NuminaMath-CoT", "openai/gsm8k")]
     ['math500', 'numinamath_cot', 'gsm8k']

@@ -1,10 +1,9 @@
 """Find held-out questions that also occur in training: as the same question, or by shared 13-grams of words.
 
 The length of 13 words follows Brown et al. (2020), "Language Models are Few-Shot Learners", appendix C. Only
-the held-out n-grams are kept, as 64-bit hashes, and the training set is read once. So the time is linear in
-all text, and the memory depends only on the held-out text. Two multiple-choice questions are the same only if
-they also have the same options in any order, because many ask "Which statement is true?". If one of the two
-has no options, only the question counts.
+the held-out n-grams are kept, as 64-bit hashes. Two multiple-choice questions are the same only if they also
+have the same options in any order, because many ask "Which statement is true?". If one of the two has no
+options, only the question counts.
 """
 
 from __future__ import annotations
@@ -53,9 +52,7 @@ def overlaps(
     if words < 1:
         raise ValueError(f"words: needs at least 1, got {words}")
     texts: dict[int, str | None] = {key: None for problem in held_out for key in _held_out_keys(problem)}
-    shared: dict[int, str | None] = {
-        run: None for problem in held_out for run in runs(problem.question, words)
-    }
+    shared: dict[int, str | None] = {run: None for one in held_out for run in runs(one.question, words)}
     for problem in train:
         for known, keys in ((texts, _train_keys(problem)), (shared, runs(problem.question, words))):
             known.update((key, problem.id) for key in keys if known.get(key, "") is None)
@@ -75,10 +72,10 @@ def overlaps(
 def without_overlaps(
     train: Iterable[Problem], held_out: Iterable[Problem], kind: Kind, *, words: int = WORDS
 ) -> tuple[tuple[Problem, ...], dict[Kind, int]]:
-    """Return the training problems that do not overlap with held-out problems, and the number left out.
+    """Return the training problems that do not overlap with held-out ones, and the number left out by kind.
 
-    The numbers are counted by kind. "exact" leaves out training problems that equal a held-out problem.
-    "ngram" also leaves out training problems that share an n-gram with a held-out problem.
+    "exact" leaves out training problems that equal a held-out problem. "ngram" also leaves out training
+    problems that share an n-gram with one.
 
     >>> seen = [Problem("1", "What is 1+1?"), Problem("2", "what is $1 + 1$?"), Problem("3", "What is 2+2?")]
     >>> kept, left_out = without_overlaps(seen, seen[:1], "exact")
@@ -87,9 +84,8 @@ def without_overlaps(
     """
     problems = tuple(held_out)
     texts = {key for problem in problems for key in _held_out_keys(problem)}
-    shared = (
-        {run for problem in problems for run in runs(problem.question, words)} if kind == "ngram" else set()
-    )
+    asked = problems if kind == "ngram" else ()
+    shared = {run for problem in asked for run in runs(problem.question, words)}
     kept: list[Problem] = []
     left_out: dict[Kind, int] = {"exact": 0, "ngram": 0}
     for problem in train:
@@ -129,9 +125,9 @@ def overlap_line(overlaps: Sequence[Overlap], held_out: int, *, shown: int = 5) 
 
 def _held_out_keys(problem: Problem) -> tuple[int, ...]:
     """Return the keys of a held-out problem; the same training problem has one of these keys."""
-    return (
-        (_key(problem), _key(problem, "no options")) if problem.choices else (_key(problem, "any options"),)
-    )
+    if problem.choices:
+        return _key(problem), _key(problem, "no options")
+    return (_key(problem, "any options"),)
 
 
 def _train_keys(problem: Problem) -> tuple[int, ...]:

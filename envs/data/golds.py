@@ -1,7 +1,6 @@
 r"""Parse the gold answer and the options of a row: one function for each format of a data set.
 
-A function raises the row's error if the gold answer is missing, or if no reply could ever equal it. So a bad
-gold is reported when the data is loaded, not when a reply is rewarded.
+A function raises the row's error if the gold answer is missing, or if no reply could ever equal it.
 """
 
 from __future__ import annotations
@@ -32,8 +31,7 @@ Gold: TypeAlias = Callable[[Record, Choices], str]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 ANSWER = ("answer", "expected_answer", "target")
 CHOICE = ("answer", "correct", "answerKey")
-# MATH problems whose published solution ends in an empty box. Both solutions prove that no number in the list
-# is prime, so the number of primes is 0. The choice 0 is printed in the problem.
+# MATH problems whose solution ends in an empty box, after a proof that no number of a list is prime.
 EMPTY_BOXES = {
     "For any integer $n>1$, the number of prime numbers greater than $n!+1$": "0",
     "You are given a sequence of $58$ terms; each term has the form $P+n$": "0",
@@ -98,11 +96,9 @@ def gsm8k(row: Record, choices: Choices) -> str:
 
 
 def math(row: Record, choices: Choices) -> str:
-    """Return the contents of the solution's last box, or the answer field.
+    """Return the contents of the solution's last box, or the answer field if it is named or there is no box.
 
-    The answer field is used if there is no box, or if the user names the field. Otherwise the box is
-    preferred because some copies of MATH have an answer field that was stripped for string comparison and
-    lost the rows of matrices.
+    The box comes first because in some copies of MATH the answer field has lost the rows of matrices.
     """
     solution = row.find("solution", "solution")
     text = solution[1] if solution and isinstance(solution[1], str) else ""
@@ -128,10 +124,7 @@ def boxed(row: Record, choices: Choices) -> str:
 
 
 def minerva(row: Record, choices: Choices) -> str:
-    """Return the solution's last box, with Python rewritten as LaTeX.
-
-    Return the answer field if there is no solution.
-    """
+    """Return the solution's last box, with Python rewritten as LaTeX; the answer field if there is none."""
     if row.find("solution", "solution") is None:
         return plain(row, ())
     answer = _INNER_DOLLARS.sub(" ", boxed(row, choices))
@@ -139,7 +132,7 @@ def minerva(row: Record, choices: Choices) -> str:
 
 
 def expected(row: Record, choices: Choices) -> str:
-    """Return the expected or final answer; "n/a" is an error, because it means that there is no answer."""
+    """Return the expected or final answer; raise the row's error for "n/a"."""
     names = ("expected_answer", "final_answer")
     text, field = row.text("answer", *names), row.field("answer", *names)
     if text.lower() == "n/a":
@@ -180,8 +173,8 @@ def olympiad(row: Record, choices: Choices) -> str:
 def ground_truth(row: Record, choices: Choices) -> str:
     """Return the gold of an Open-Instruct row: an answer, or constraints.
 
-    Constraints are published in two formats: one function with its arguments (RLVR-IFeval), or lists of ids
-    and arguments (IF multi-constraints).
+    Constraints are one function with arguments (RLVR-IFeval), or lists of ids and arguments (IF
+    multi-constraints).
     """
     kind, field = questions.task(row), row.field("answer", "ground_truth")
     if kind != "instructions":
@@ -232,20 +225,10 @@ def verl_truth(row: Record, choices: Choices) -> str:
     return _usable(row, field, truth.strip())
 
 
-def continuation(row: Record, choices: Choices) -> str:
-    """Return the words that follow the question's words."""
-    return questions.continuation(row)
-
-
-def nothing(row: Record, choices: Choices) -> str:
-    """Raise the row's error, because a writing task has no answer."""
-    raise row.error("answer", "is not allowed in an open set", as_text(row.values.get("id")))
-
-
 def choice(row: Record, choices: Choices) -> str:
     """Return the letter of the right option, given as a letter, an index from 0, or the option's text.
 
-    Raise the row's error for a letter that is also the text of another option, because it is ambiguous.
+    Raise the row's error for a letter that is also the text of another option.
     """
     text, field = row.text("answer", *CHOICE), row.field("answer", *CHOICE)
     alone, others = letter_alone(text, choices), texts_of(text, choices)
@@ -273,9 +256,8 @@ def choice_by_index(row: Record, choices: Choices) -> str:
     """Return the letter of the option whose index (from 0) the row has."""
     text = row.text("answer", "answer")
     if not re.fullmatch(r"\d", text) or int(text) >= len(choices):
-        raise row.error(
-            row.field("answer", "answer"), f"is not an index into the {len(choices)} choices", text
-        )
+        fault = f"is not an index into the {len(choices)} choices"
+        raise row.error(row.field("answer", "answer"), fault, text)
     return LETTERS[int(text)]
 
 
@@ -326,10 +308,7 @@ def arc_choices(row: Record) -> Choices:
 
 
 def _arc_options(row: Record) -> list[tuple[str, str]]:
-    """Return the (label, text) pairs of an ARC row.
-
-    The hub's rows have lists of labels and texts. The original file nests pairs in the question.
-    """
+    """Return the (label, text) pairs of an ARC row: the hub has two lists, the original file nested pairs."""
     nested = row.values.get("question")
     value = nested.get("choices") if isinstance(nested, Mapping) else row.value("choices", "choices")
     pairs: list[tuple[object, object]] = []
@@ -348,7 +327,7 @@ def _arc_options(row: Record) -> list[tuple[str, str]]:
 def own_kind(row: Record) -> Kind | None:
     """Return the kind that a user's row names, or "instructions" if the row has constraints; else None.
 
-    A field "kind" that the user assigned to another noun (``fields={"subject": "kind"}``) is ignored.
+    A field "kind" that is assigned to another noun (``fields={"subject": "kind"}``) is ignored.
     """
     taken = "kind" not in row.renamed and "kind" in row.renamed.values()
     named = None if taken else row.find("kind", "kind")

@@ -22,10 +22,8 @@ from envs.data.records import Record, as_text, files_of, of_split, read_files, r
 from envs.errors import DataError, DataWarning, listed, shorten
 from envs.families import FAMILIES
 
-NOUNS = (
-    *("question", "answer", "id", "level", "subject", "choices", "solution", "split", "kind", "rubric"),
-    "reference",
-)
+NOUNS = ("question", "answer", "id", "level", "subject", "choices", "solution", "split", "kind")
+NOUNS = (*NOUNS, "rubric", "reference")
 OWN_FILE_NAMES = ("file", "jsonl", "json", "parquet", "open")
 """Names for your own data; problems loaded as "open" have no answers, and answer fields are ignored."""
 SHOWN = 12  # maximum number of valid keys in an error message
@@ -49,8 +47,8 @@ def load_problems(
     ``path`` is a local JSONL, JSON or Parquet file to read instead of the hub, or a folder or a glob of
     shards; shards named for another split are skipped. ``fields`` gives the names of the fields, e.g.
     ``{"question": "prompt", "answer": "gold"}``. ``levels``, ``subjects`` and ``ids`` select problems, and a
-    value that matches no problem is an error. ``seed`` shuffles in an order that does not depend on
-    ``limit``, and ``limit`` keeps the first problems. The split "all" reads every row of a local file.
+    value that matches no problem is an error. ``seed`` shuffles, then ``limit`` keeps the first problems. The
+    split "all" reads every row of a local file.
 
     >>> [problem.question for problem in load_problems("words", split="test", limit=1, seed=0, levels=[1])]
     ['Ann has 9 books. Ann loses 1. How many books?']
@@ -83,10 +81,8 @@ def entry_of(name: str, path: str | PathLike[str] | None) -> DataSet:
         return OWN_FILE
     entry = find_data_set(name)
     if entry is None:
-        valid = ", ".join((*DATA_SETS, *FAMILIES, "file"))
-        raise DataError(
-            f"name: {name!r} is not a known data set; valid: {valid} (your own: 'file' with path=...)"
-        )
+        valid = f"valid: {', '.join((*DATA_SETS, *FAMILIES, 'file'))} (your own: 'file' with path=...)"
+        raise DataError(f"name: {name!r} is not a known data set; {valid}")
     return entry
 
 
@@ -150,9 +146,9 @@ def _read(
     is_open: bool,
     seed: int,
 ) -> list[Problem]:
-    """Return the selected problems; stop after ``enough`` of them.
+    """Return the first ``enough`` selected problems (None: all).
 
-    Raise DataError for a bad row. In a loose data set, leave bad rows out and warn about their number.
+    Raise DataError for a bad row; in a loose data set, leave bad rows out and warn about their number.
     """
     problems: list[Problem] = []
     left_out: list[DataError] = []
@@ -187,10 +183,7 @@ def _read(
 
 
 def problem_of(entry: DataSet, row: Record, split: str, *, is_open: bool, seed: int = 0) -> Problem:
-    """Return the row as a problem, or raise the row's error; an open problem gets no answer.
-
-    ``seed`` determines the order of the choices in a data set that lists the right choice first.
-    """
+    """Return the row as a problem, or raise the row's error; ``seed`` orders choices that are shuffled."""
     choices = _choices(entry, row)
     named = golds.own_kind(row) if entry.own else entry.row_kind(row) if entry.row_kind else None
     is_open = is_open or entry.kind == "open"
@@ -243,13 +236,11 @@ def _choices(entry: DataSet, row: Record) -> tuple[str, ...]:
 
 
 def _id(entry: DataSet, row: Record, split: str, question: str) -> str:
-    """Return an id that is unique among data sets: the data set's name and the row's own id or index.
-
-    A streamed row has no fixed index, so the hash of its question takes the place of the index.
-    """
+    """Return an id that is unique among data sets: the data set's name and the row's own id or index."""
     field = row.find("id", *entry.ids)
     if "id" in row.renamed and field is None:
         raise row.error(row.renamed["id"], "is missing")
+    # a stream has no fixed order
     index = question_hash(question) if entry.streamed else f"{split}-{row.index}"
     name, own = (field[0], as_text(field[1])) if field else ("id", index)
     if not own:
@@ -314,10 +305,7 @@ def _wanted(
 def _selected(
     name: str, problems: Sequence[Problem], selection: Mapping[str, frozenset[str]]
 ) -> list[Problem]:
-    """Return the selected problems.
-
-    Raise DataError if a wanted level, subject or id matches no problem, or if no problem is selected.
-    """
+    """Return the selected problems; raise DataError if there are none, or if a wanted value matches none."""
     for what, wanted in selection.items():
         if not wanted:
             raise DataError(f"{name}, {what}: is empty; leave it out to keep everything")

@@ -125,10 +125,7 @@ def apps_question(row: Record) -> str:
 
 
 def texts(row: Record, field: str) -> tuple[str, ...]:
-    """Return the texts of a list field; a single text counts as a list of one.
-
-    Raise the row's error if an item of a list is not a text or is blank.
-    """
+    """Return the texts of a list field, or a single text; raise the row's error for an item without text."""
     value = row.values.get(field)
     items = [value] if isinstance(value, str) else value if isinstance(value, Sequence) else []
     found = tuple(item for item in items if isinstance(item, str) and item.strip())
@@ -142,8 +139,8 @@ def to_be_continued(row: Record) -> str:
     return f"Continue this text by about {CONTINUED} words:\n\n{_printed(_words(row)[:SHOWN])}"
 
 
-def continuation(row: Record) -> str:
-    """Return the paragraph's words after the ones in the question."""
+def continuation(row: Record, choices: tuple[str, ...]) -> str:
+    """Return the paragraph's words after the ones in the question, as its gold."""
     return _printed(_words(row)[SHOWN : SHOWN + CONTINUED])
 
 
@@ -169,10 +166,7 @@ def is_hardest(row: Record) -> bool:
 
 
 def is_numerical(row: Record) -> bool:
-    """Return whether an answer is numerical, as in OlympiadBench's benchmark of 572 problems.
-
-    The benchmark includes problems with several answers.
-    """
+    """Return whether all answers are numerical, as in OlympiadBench's benchmark of 572 problems."""
     return row.text("answer_type", "answer_type") == "Numerical"
 
 

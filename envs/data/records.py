@@ -1,7 +1,7 @@
 """Read rows of JSONL, JSON and Parquet files and of the hub, each with its location for error messages.
 
-Files are read without ``datasets``, because its Arrow tables give all rows the same fields and types, and
-because error messages could then not name a row's line.
+Files are read without ``datasets``: its Arrow tables give all rows the same fields, and do not know a row's
+line.
 """
 
 from __future__ import annotations
@@ -17,18 +17,15 @@ from pathlib import Path
 
 from debate.files import LARGEST_DATA, open_plain, plain_lines, read_plain
 from debate.settings import install_hint
-from envs.errors import HALF_CHARACTER, DataError, MissingPackageError, UnreachableError, row_error, shorten
+from envs.errors import HALF_CHARACTER, DataError, MissingPackageError, UnreachableError, shorten
 from envs.hub import is_reachable, spare_retries, why_not
 
-CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-"""Control characters and line breaks, which names and options must not contain."""
+CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")  # not allowed in names and options
 LARGEST_JSON = 1 << 30  # maximum bytes of a JSON file, which is read as a whole
 SHUFFLE_BUFFER = 10_000  # rows of a stream in the shuffle buffer
 SUFFIXES = (".parquet", ".jsonl", ".json")
-NO_DATA = ("dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json")
-"""Metadata files that the hub's libraries write into a data folder."""
-SPLITS = ("train", "training", "test", "validation", "valid", "val", "dev")
-"""Names of splits that are recognized as a file's whole name."""
+NO_DATA = ("dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json")  # the hub's metadata
+SPLITS = ("train", "training", "test", "validation", "valid", "val", "dev")  # also as a file's whole name
 _SHARD = re.compile(r"(\w[\w.-]*?)-\d+-of-\d+(?:-[0-9a-f]+)?", re.ASCII)
 
 
@@ -47,8 +44,7 @@ class Record:
     def find(self, noun: str, *names: str) -> tuple[str, object] | None:
         """Return the field and the value of the first of ``names`` that is present; None if none is.
 
-        The user's own field name replaces ``names``. It may point into nested objects, such as
-        "reward_model.ground_truth".
+        The user's own field name replaces ``names``; "a.b" is the field b of the object a.
         """
         if noun not in self.renamed:
             return next(((name, self.values[name]) for name in names if name in self.values), None)
@@ -67,9 +63,8 @@ class Record:
         field = self.find(noun, *names)
         if field is None:
             wanted = self.renamed.get(noun) or " or ".join(dict.fromkeys(names)) or noun
-            raise self.error(
-                wanted, "is missing; name your own with fields={...} (env.fields, held_out.fields)"
-            )
+            fault = "is missing; name your own with fields={...} (env.fields, held_out.fields)"
+            raise self.error(wanted, fault)
         return field[1]
 
     def text(self, noun: str, *names: str) -> str:
@@ -99,8 +94,15 @@ class Record:
         return present[0] if present else self.renamed.get(noun) or (names[0] if names else noun)
 
     def error(self, field: str, problem: str, value: object = None) -> DataError:
-        """Return the error that names this row."""
-        return row_error(self.location, field, problem, value=value, keys=tuple(self.values))
+        """Return the error for this row: its location, the field, the fault, the value and the keys present.
+
+        >>> row = Record("a.jsonl, line 3", 0, {"question": "?", "answer": ""}, {})
+        >>> print(row.error("answer", "is empty", ""))
+        a.jsonl, line 3, field 'answer': is empty (value ''; keys present: question, answer)
+        """
+        keys = ", ".join(self.values) or "none"
+        fault = f"{problem} (value {shorten(value)}; keys present: {keys})"
+        return DataError(f"{self.location}, field {field!r}: {fault}")
 
 
 def as_text(value: object) -> str | None:
@@ -119,8 +121,7 @@ def as_text(value: object) -> str | None:
 def files_of(path: str | os.PathLike[str]) -> tuple[Path, ...]:
     """Return the sorted files of a path: one file, the shards in a folder (or its "data" folder), or a glob.
 
-    Hidden files and the hub's metadata files are left out. Raise DataError if there are no files, or if the
-    files have different suffixes.
+    Hidden and metadata files are left out. Raise DataError without files, or for files of several suffixes.
     """
     if not isinstance(path, str | os.PathLike):
         raise DataError(f"path: needs a file, folder or glob, got {shorten(path)}")
@@ -143,7 +144,7 @@ def files_of(path: str | os.PathLike[str]) -> tuple[Path, ...]:
 
 
 def _data_files(paths: Iterator[Path], *, hidden: bool = False, any_suffix: bool = False) -> list[Path]:
-    """Return the data files among paths, sorted, with each file once per split that its names name."""
+    """Return the data files among paths, sorted, with each file once for each split in its names."""
     files: dict[tuple[str, str | None], Path] = {}
     for path in sorted(paths):
         is_data = path.suffix.lower() in SUFFIXES or (any_suffix and not path.is_dir())
@@ -162,15 +163,15 @@ def _alike(given: Path, files: Sequence[Path]) -> tuple[Path, ...]:
     if len(by_kind) > 1:
         first, second = sorted(by_kind.values())[:2]
         example = (given if given.is_dir() else given.parent) / f"*{first.suffix}"
+        kinds = f"{first.name}, {second.name}"
         raise DataError(
-            f"{given}: has files of several kinds ({first.name}, {second.name}); give a glob of one kind, "
-            f"as in {example}"
+            f"{given}: has files of several kinds ({kinds}); give a glob of one kind, as in {example}"
         )
     return tuple(files)
 
 
 def of_split(path: str | os.PathLike[str], files: Sequence[Path], names: Sequence[str]) -> tuple[Path, ...]:
-    """Return the shards whose file names name a split in ``names``, and the shards that name no split.
+    """Return the files that are named for a split in ``names``, and the files that are named for no split.
 
     >>> shards = [Path("train-00000-of-00001.parquet"), Path("test.parquet"), Path("more.parquet")]
     >>> [file.name for file in of_split("data", shards, ["test"])]
@@ -231,9 +232,8 @@ def _json_rows(path: Path) -> Iterator[tuple[str, object]]:
     if isinstance(value, dict) and isinstance(value.get("data"), list):
         value = value["data"]
     if not isinstance(value, list):
-        raise DataError(
-            f"{path}: needs a JSON list of objects (or an object with a list 'data'), got {shorten(value)}"
-        )
+        wanted = "a JSON list of objects (or an object with a list 'data')"
+        raise DataError(f"{path}: needs {wanted}, got {shorten(value)}")
     yield from ((f"{path}, row {number}", row) for number, row in enumerate(value, start=1))
 
 
@@ -241,9 +241,8 @@ def _parquet_rows(path: Path) -> Iterator[tuple[str, object]]:
     try:
         import pyarrow.parquet as parquet
     except ImportError as error:
-        raise MissingPackageError(
-            f"{path}: the 'pyarrow' package is needed to read Parquet: {install_hint('train')}"
-        ) from error
+        needed = f"the 'pyarrow' package is needed to read Parquet: {install_hint('train')}"
+        raise MissingPackageError(f"{path}: {needed}") from error
     try:
         with parquet.ParquetFile(path) as file:
             rows = (row for batch in file.iter_batches(batch_size=1024) for row in batch.to_pylist())
@@ -322,10 +321,8 @@ def _hub_rows(
         spare_retries()
         import datasets
     except ImportError as error:
-        raise MissingPackageError(
-            f"{hub_id}: needs the 'datasets' package to download it: {install_hint('train')}, or give path= "
-            "a local file"
-        ) from error
+        needed = f"needs the 'datasets' package to download it: {install_hint('train')}"
+        raise MissingPackageError(f"{hub_id}: {needed}, or give path= a local file") from error
     try:
         if streamed:
             stream = datasets.load_dataset(hub_id, config, split=split, streaming=True)
@@ -335,7 +332,5 @@ def _hub_rows(
     except Exception as error:  # the client may raise anything, even in the middle of a stream
         if isinstance(error, OSError) and not is_reachable():
             raise UnreachableError(f"{location}: {why_not()}; path= reads a local copy (env.path)") from error
-        raise DataError(
-            f"{location}: could not be loaded ({shorten(str(error), 200)}); "
-            "path= reads a local copy (env.path)"
-        ) from error
+        fault = f"could not be loaded ({shorten(str(error), 200)}); path= reads a local copy (env.path)"
+        raise DataError(f"{location}: {fault}") from error

@@ -31,8 +31,8 @@ def load_shots(
 ) -> tuple[Shot, ...]:
     """Return the solved problems of a data set or a file; of a stream, the first ``POOL`` rows.
 
-    The solution is the row's worked solution, without GSM8K's calculator annotations and last line. If the
-    row has none, the solution is the answer alone. Raise DataError if a row has no answer.
+    The solution is the row's worked solution (see ``plain_solution``), else the answer alone. Raise DataError
+    if a row has no answer.
     """
     if name in FAMILIES and path is None:
         raise DataError(f"shots: {name} has no written solutions; name a file of examples in shots.path")
@@ -43,13 +43,11 @@ def load_shots(
 
 
 def _shot(row: Record, problem: Problem) -> Shot:
-    written = row.find("solution", *_SOLUTIONS)
-    text = written[1] if written and isinstance(written[1], str) else ""
-    solution = plain_solution(text)
-    answer = problem.answer or ""
-    if not answer:
+    if not problem.answer:
         raise row.error("answer", "is required in an example")
-    return Shot(problem.question, solution or answer, answer, problem.choices)
+    written = row.find("solution", *_SOLUTIONS)
+    solution = plain_solution(written[1]) if written and isinstance(written[1], str) else ""
+    return Shot(problem.question, solution or problem.answer, problem.answer, problem.choices)
 
 
 def plain_solution(text: str) -> str:
@@ -67,8 +65,7 @@ def with_shots(
     """Return the problems, each with ``count`` examples from a pool; a problem is never its own example.
 
     With ``each``, the examples are sampled anew for each problem, seeded by its id. Otherwise all problems
-    have the same examples, except that a problem among them is replaced in its own list. Raise DataError if
-    the pool is too small.
+    have the same examples. Raise DataError if the pool is too small.
 
     >>> pool = [Shot(f"{n} + 1?", "It is easy.", str(n + 1)) for n in range(4)]
     >>> [problem] = with_shots([Problem("p", "2 + 1?", "3")], pool, 3, each=False, seed=0)
@@ -85,10 +82,8 @@ def with_shots(
 def _with_shots(problem: Problem, order: Sequence[Shot], count: int, each: bool, seed: int) -> Problem:
     own = same_question(problem.question)
     if each:
-        drawn = random.Random(derive_seed(seed, "shots", problem.id)).sample(
-            range(len(order)), min(count + 1, len(order))
-        )
-        order = [order[index] for index in drawn]
+        rng = random.Random(derive_seed(seed, "shots", problem.id))
+        order = [order[index] for index in rng.sample(range(len(order)), min(count + 1, len(order)))]
     shots = tuple(islice((shot for shot in order if same_question(shot.question) != own), count))
     if len(shots) < count:
         raise DataError(f"shots.count = {count}: there are {len(shots)} examples for {problem.id}; use fewer")

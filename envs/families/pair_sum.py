@@ -9,8 +9,7 @@ is right if it is two different listed numbers with the right sum, in either ord
 | 2     | 8       | 1..18 | 35         | 28              |
 | 3     | 10      | 1..24 | 47         | 45              |
 
-Every number in the texts follows one space, so that a tokenizer can have one token per number, such as
-``" 7"``.
+Every number follows one space, so that a tokenizer can have one token per number, such as ``" 7"``.
 """
 
 from __future__ import annotations
@@ -72,19 +71,13 @@ class PairSum(SyntheticFamily):
         return f"{min(said)} {max(said)}"
 
     def check(self, problem: Problem, said: Pair, *, lured: bool) -> tuple[str, bool]:
-        """Return the text that adds the pair up, and whether the pair is right.
-
-        A ``lured`` check accepts only the first two numbers of the list.
-        """
+        """Return the sum as text, and whether the pair is right (``lured``: is the first two numbers)."""
         lure = set(read_question(problem.question)[1][:2])
         holds = set(said) == lure if lured else _has_the_sum(problem, said)
         return f" {said[0]} + {said[1]} = {sum(said)}", holds
 
     def fault(self, problem: Problem, answer: str) -> str | None:
-        """Return what is wrong: a number that is not listed, or a sum that misses the target.
-
-        Return None for a right answer, and for an answer that is not a pair.
-        """
+        """Return what is wrong with a pair; None for the right one and for an answer that is not a pair."""
         pair, (target, numbers) = self.read_answer(answer), read_question(problem.question)
         if pair is None:
             return None
@@ -93,11 +86,7 @@ class PairSum(SyntheticFamily):
         return None if sum(pair) == target else "a sum that misses the target"
 
     def attempt(self, problem: Problem, rng: random.Random, *, right: float = 1.0, lure: float = 0.0) -> Pair:
-        """Return a pair, with the number listed later first.
-
-        The pair is the right one with probability ``right``, the first two numbers of the list with
-        probability ``lure``, and otherwise a random pair, which is sometimes right.
-        """
+        """Return a pair, the number listed later first: right, or as a lure the first two, or any pair."""
         target, numbers = read_question(problem.question)
         draw = rng.random()
         if draw < right:
@@ -131,14 +120,10 @@ class PairSum(SyntheticFamily):
         return f" {attempt[0]} + {attempt[1]} = {target}. \\boxed{{ {attempt[0]} {attempt[1]}}}"
 
     def vocabulary(self) -> tuple[str, ...]:
-        """Return every token that the texts of these levels need; joined tokens spell each text exactly.
-
-        The numbers go from 0 to one more than the largest sum of two numbers: level 1 ends at " 24".
-        """
+        """Return every token; the numbers end at the largest sum and one more: at level 1 at " 24"."""
         largest = max(LEVELS[level][1] for level in self.levels)
-        signs = (".", " ", " +", " =")
-        boxes = ("\\boxed{", " \\boxed{", "}")
-        pieces = ("Target", " Numbers", *signs, " right", " wrong", " none", *boxes)
+        pieces = ("Target", " Numbers", ".", " ", " +", " =", " right", " wrong", " none")
+        pieces += ("\\boxed{", " \\boxed{", "}")
         return (*pieces, *(f" {n}" for n in range(2 * largest + 1)))
 
 
@@ -154,10 +139,8 @@ def read_question(question: str) -> tuple[int, tuple[int, ...]]:
 
 
 def _has_the_sum(problem: Problem, pair: Pair) -> bool:
-    """Return whether a pair is two different listed numbers that sum to the target."""
     target, numbers = read_question(problem.question)
     return pair[0] != pair[1] and set(pair) <= set(numbers) and sum(pair) == target
 
 
 FAMILY = PairSum()
-"""The family with all of its levels."""

@@ -1,8 +1,7 @@
 r"""Multiply two numbers of several digits: too hard for a small model, but one line of Python.
 
 ``What is 347 * 29?`` A written solution multiplies by one digit after the other, as taught at school. A
-solution with a tool has a program that prints the product, and the program's output (the format of
-NuminaMath-TIR).
+solution with a tool has a program and its output (the format of NuminaMath-TIR).
 
 | level | digits of the factors | problems, in any order |
 |-------|-----------------------|------------------------|
@@ -60,11 +59,7 @@ class Products(SyntheticFamily):
     def attempt(
         self, problem: Problem, rng: random.Random, *, right: float = 1.0, lure: float = 0.0
     ) -> Parts:
-        """Return the products by each digit.
-
-        The products are right with probability ``right`` and lack their zeros with probability ``lure``.
-        Otherwise one digit of one product is wrong.
-        """
+        """Return the products by each digit: right, or as a lure without zeros, or with one wrong digit."""
         one, other = read_question(problem.question)
         parts, draw = tuple(one * part for part in places(other)), rng.random()
         if draw < right:
@@ -138,4 +133,3 @@ def places(number: int) -> Parts:
 
 
 FAMILY = Products()
-"""The family with all of its levels."""

@@ -1,8 +1,8 @@
 r"""Put numbers in ascending order: ``Sort 8 3 11.`` has the answer ``3 8 11``.
 
-A solution is right only if every number is in its place, so a lucky guess is unlikely: a model that gets one
-place in three right sometimes sorts three numbers, but never nine. Every place takes the same skill, so what
-a model learns on short lists helps on long lists: a curriculum in miniature.
+A solution is right only if every number is in its place: a model that gets one place in three right sometimes
+sorts three numbers, but never nine. Every place takes the same skill, so short lists teach long lists: a
+curriculum in miniature.
 
 | level | numbers, of 1..30 | orders  |
 |-------|-------------------|---------|
@@ -64,20 +64,13 @@ class Sorting(SyntheticFamily):
         return _written(said).strip()
 
     def check(self, problem: Problem, said: Numbers, *, lured: bool) -> tuple[str, bool]:
-        """Return the text of the numbers, and whether they are the listed numbers in ascending order.
-
-        A ``lured`` check ignores the order.
-        """
+        """Return the text of the numbers, and whether they are right (``lured``: in any order)."""
         return _written(said), (tuple(sorted(said)) if lured else said) == self.expected(problem)
 
     def attempt(
         self, problem: Problem, rng: random.Random, *, right: float = 1.0, lure: float = 0.0
     ) -> Numbers:
-        """Return the numbers in some order.
-
-        The order is right with probability ``right``. With probability ``lure`` it has the planted mistake,
-        which sometimes gives the right order. Otherwise two neighbours of the right order are exchanged.
-        """
+        """Return the numbers: sorted, or as a lure with the planted mistake, or two neighbours swapped."""
         draw, order = rng.random(), sorted(read_question(problem.question))
         if right <= draw < right + lure:
             return tuple(order.pop(rng.randrange(min(3, len(order)))) for _ in order[:])
@@ -112,4 +105,3 @@ def _written(numbers: Numbers | list[int]) -> str:
 
 
 FAMILY = Sorting()
-"""The family with all of its levels."""

@@ -1,9 +1,8 @@
 """The base class of synthetic families: seeded streams of distinct problems, and splits that cannot overlap.
 
-A problem's split is a function of its canonical form, which does not depend on the order of its numbers or
-the names in its story. So train, validation and test are disjoint by construction, whatever the seeds. A
-stream depends only on the seed and skips repeats, so the problems of a smaller limit are a prefix of the
-problems of a larger limit.
+A problem's split is a function of its canonical form, without the order of its numbers or the names in its
+story, so splits are disjoint for any seeds. A stream depends only on the seed and skips repeats, so the
+problems of a smaller limit are a prefix of those of a larger one.
 """
 
 from __future__ import annotations
@@ -32,8 +31,8 @@ MAX_MISSES = 20_000
 class SyntheticFamily(ABC):
     """A family as an environment, with some of its levels; by default a subclass has all of its levels.
 
-    A family generates problems and also the demonstrations from which a small model learns in a warm start.
-    An ``attempt`` is a solver's result, such as two numbers or an interpretation of a story.
+    A family also makes the demonstrations of a warm start. An ``attempt`` is a solver's result, such as two
+    numbers or a reading of a story.
     """
 
     levels: tuple[str, ...]
@@ -48,10 +47,7 @@ class SyntheticFamily(ABC):
             raise DataError(f"levels: {self.name} has {', '.join(valid)}; got {got}")
 
     def of_levels(self, levels: Iterable[str | int] | None) -> Self:
-        """Return the family with these levels, in the order given; None keeps the family's own levels.
-
-        Raise DataError for an unknown level.
-        """
+        """Return the family with these levels in this order (None: its own); DataError for an unknown one."""
         if levels is None:
             return self
         return replace(self, levels=tuple(dict.fromkeys(map(str, listed("levels", levels, int)))))
@@ -66,9 +62,8 @@ class SyntheticFamily(ABC):
         if split not in SPLITS:
             raise DataError(f"split: {self.name} has {', '.join(SPLITS)}; got {split!r}")
         if limit is None or limit < 1:
-            raise DataError(
-                f"env.limit: {self.name} generates any number of problems; set it to 1 or more (got {limit})"
-            )
+            endless = f"{self.name} generates any number of problems"
+            raise DataError(f"env.limit: {endless}; set it to 1 or more (got {limit})")
         streams = {level: self._distinct(level, split, seed or 0) for level in self.levels}
         return tuple(next(streams[self.levels[i % len(self.levels)]]) for i in range(limit))
 
@@ -83,9 +78,8 @@ class SyntheticFamily(ABC):
                 if split_of(canonical) == split and id not in seen:
                     break
             else:
-                raise DataError(
-                    f"limit: {self.name}, level {level}, {split} has only about {len(seen)} problems"
-                )
+                where = f"{self.name}, level {level}, {split}"
+                raise DataError(f"limit: {where} has only about {len(seen)} problems")
             seen.add(id)
             yield Problem(id, question, answer, self.name, level, self.kind)
 
@@ -128,10 +122,7 @@ class SyntheticFamily(ABC):
 
     @abstractmethod
     def attempt(self, problem: Problem, rng: random.Random, *, right: float = 1.0, lure: float = 0.0) -> Any:
-        """Return an attempt.
-
-        It is right with probability ``right``, and has the planted mistake with probability ``lure``.
-        """
+        """Return an attempt: right with probability ``right``, with the planted mistake with ``lure``."""
 
     def invent(self, problem: Problem, rng: random.Random) -> Any:
         """Return a made-up attempt that looks right; None if there is none."""
@@ -142,17 +133,11 @@ class SyntheticFamily(ABC):
         """Return the solution text of an attempt."""
 
     def write_lie(self, problem: Problem, attempt: Any) -> str:
-        """Return a solution text that states a false result.
-
-        By default this is the plain solution text, for families without false results.
-        """
+        """Return a solution text that states a false result, if the family has such texts."""
         return self.write_solution(problem, attempt)
 
     def write_with_tool(self, problem: Problem) -> str:
-        """Return a right solution with a program and its output.
-
-        Raise DataError if the family has no such solutions.
-        """
+        """Return a right solution with a program and its output; DataError if the family has none."""
         raise DataError(f"{self.name}: has no solutions with programs")
 
     def check(self, problem: Problem, said: Any, *, lured: bool) -> tuple[str, bool]:
@@ -161,10 +146,7 @@ class SyntheticFamily(ABC):
         return f" {said} = {expected}", said == expected
 
     def write_check(self, problem: Problem, solution: str, *, lured: bool = False) -> str:
-        """Return the check of a solution, which ends in "right." or "wrong.".
-
-        A ``lured`` check makes the planted mistake.
-        """
+        """Return the check of a solution, which ends in "right." or "wrong."; ``lured``: with the mistake."""
         box = last_box(solution)
         said = self.read_answer(box.of(solution)) if box else None
         if said is None:

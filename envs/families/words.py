@@ -68,12 +68,7 @@ class Words(SyntheticFamily):
     def attempt(
         self, problem: Problem, rng: random.Random, *, right: float = 1.0, lure: float = 0.0
     ) -> Reading:
-        """Return a reading of the story.
-
-        The reading is right with probability ``right`` and follows the habit ("loses" as plus) with
-        probability ``lure``. Otherwise one change has the wrong sign. The habit reads a story without "loses"
-        correctly.
-        """
+        """Return a reading of the story: right, or as a lure by the habit, or with one wrong sign."""
         reading = read_story(problem.question)
         draw = rng.random()
         if draw < right:
@@ -112,7 +107,6 @@ def read_story(question: str) -> Reading:
 
 
 def _habit(reading: Reading) -> Reading:
-    """Return the reading of the planted habit, in which every change adds."""
     return (reading[0], *(abs(n) for n in reading[1:]))
 
 
@@ -121,4 +115,3 @@ def _stays_in_range(reading: Reading) -> bool:
 
 
 FAMILY = Words()
-"""The family with all of its levels."""

@@ -1,8 +1,7 @@
 """A verifier model: any policy, sampled in its own event loop while debates run in another.
 
-Verdicts are cached by the content of the request, so the model is asked only once about the same reply. An
-unusable reply gives no verdict, and its fault is counted. If the model stops answering, VerifierError ends
-the run.
+Verdicts are cached by the content of the request. An unusable reply gives no verdict, and its fault is
+counted. If the model stops answering, VerifierError ends the run.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import sha256
 from statistics import fmean
 from types import MappingProxyType
@@ -63,11 +63,10 @@ class Asking:
 
 
 class VerifierModel:
-    """Score replies by rubrics, many at once.
+    """Score replies by rubrics, many at once, from any thread.
 
     ``name`` identifies the model in errors and in the cache. ``open_policy`` is called once, for the first
-    request that is not in the cache. Methods may be called from any thread, and scores and labels are
-    futures.
+    request that is not in the cache.
     """
 
     def __init__(
@@ -79,7 +78,7 @@ class VerifierModel:
         cache: VerdictCache | None = None,
     ) -> None:
         self.name = name
-        self._open, self._policy = open_policy, None
+        self._open = open_policy
         self._asking = asking or Asking()
         self._cache = cache or VerdictCache(None)
         self._lock = threading.RLock()
@@ -102,23 +101,17 @@ class VerifierModel:
         return self._begin(self._label(prompt, labels))
 
     def check(self) -> None:
-        """Send one small request; raise VerifierError if it fails, so that no run starts.
-
-        Later calls do nothing.
-        """
+        """Send one small request, once; raise VerifierError if it fails, so that no run starts."""
         if self._checked:
             return
         probe = score_prompt(Problem("probe", "What is 2 + 2?"), "4", rubric="The reply is correct.")
-        failed = self._begin(self._failure(probe)).result()
-        if failed:
+        if failed := self._begin(self._failure(probe)).result():
             raise VerifierError(f"verifier.endpoint: {self.name} does not answer: {failed}")
         self._checked = True
 
     def take_tally(self) -> Counter[str]:
-        """Return the counts since the last call.
-
-        They are "verdicts", one count for each of ``FAULTS``, "requests" to the model, "cached" answers, and
-        the "prompt_tokens", "tokens" and "milliseconds" of the requests.
+        """Return the counts since the last call: of "verdicts", of each of ``FAULTS``, of "requests" and
+        "cached" answers, and of the "prompt_tokens", "tokens" and "milliseconds" of the requests.
         """
         with self._lock:
             tally, self._tally = self._tally, Counter()
@@ -185,12 +178,11 @@ class VerifierModel:
             thinking_tokens=asking.thinking_tokens,
         )
         async with asyncio.timeout(asking.timeout_s):
-            return (await self._speaker().sample(request)).whole()
+            return (await self._speaker.sample(request)).whole()
 
+    @cached_property
     def _speaker(self) -> Policy:
-        if self._policy is None:
-            self._policy = self._open()
-        return self._policy
+        return self._open()
 
     async def _stated(self, prompt: VerdictPrompt, sample: int) -> Stated:
         """Return the model's statement; requests with the same content are sent only once."""
@@ -215,15 +207,13 @@ class VerifierModel:
                     f"verifier.endpoint: {self.name} gave no answer to {MOST_FAILED} requests in a row; the "
                     f"last failure: {self._last_failure}"
                 )
-            policy, started = self._speaker(), time.perf_counter()
+            policy, started = self._speaker, time.perf_counter()
             try:
                 completion = await self._sample(prompt, sample, key)
             except Exception as error:  # any failure of a server or a policy counts as no verdict
                 self._failed_in_a_row += 1
-                late, self._last_failure = _timed_out(error), _in_words(error)
-                self._last_failure = (
-                    f"no answer in time ({self._last_failure})" if late else self._last_failure
-                )
+                late, words = _timed_out(error), _in_words(error)
+                self._last_failure = f"no answer in time ({words})" if late else words
                 return Stated(None, "timeout" if late else "failed")
             finally:
                 self._count("requests")
@@ -267,7 +257,7 @@ def _run(loop: asyncio.AbstractEventLoop) -> None:
 
 
 async def _cancel_others() -> None:
-    others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    others = asyncio.all_tasks() - {asyncio.current_task()}
     for task in others:
         task.cancel()
     await asyncio.gather(*others, return_exceptions=True)
@@ -309,7 +299,7 @@ def approach(model: VerifierModel, problem: Problem, solution: str) -> Future[Ve
 
 
 def cause(model: VerifierModel, reply: WrongReply) -> Future[Stated]:
-    """Start to ask why a solution is wrong; the model is not asked if the rules know the cause."""
+    """Start to ask why a solution is wrong, unless the rules know the cause."""
     known = cause_of(reply).name
     if known != "not_known":
         ready: Future[Stated] = Future()

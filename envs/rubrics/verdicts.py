@@ -1,8 +1,7 @@
 """Parse the verdicts of a verifier model, without exceptions and in linear time for any text.
 
-A verdict is the only line ``Verdict CODE: VALUE`` after the model's thinking, with the code of its prompt. If
-there is no such line, if there are several, or if the value is invalid, there is no verdict. This never
-counts as a low score.
+A verdict is the only line ``Verdict CODE: VALUE`` after the model's thinking, with the code of its prompt. No
+such line, several lines or an invalid value mean that there is no verdict, which is never a low score.
 """
 
 from __future__ import annotations
@@ -50,8 +49,7 @@ class Verdict(NamedTuple):
 def stated(text: str, code: str, *, truncated: bool = False, in_thinking: bool = False) -> Stated:
     r"""Return the value in the only verdict line of a completion.
 
-    ``truncated`` says whether the completion ended at its token limit, and ``in_thinking`` whether the prompt
-    opened a think block.
+    ``truncated``: the completion ended at its token limit; ``in_thinking``: the prompt opened a think block.
 
     >>> stated("It scans.\n**Verdict K7Q2MX: 0.75**", "K7Q2MX")
     Stated(value='0.75', fault='')
@@ -155,8 +153,7 @@ def score_prompt(problem: Problem, reply: str, *, rubric: str, fixed: bool = Fal
 def label_prompt(problem: Problem, reply: str, *, question: str, labels: Mapping[str, str]) -> VerdictPrompt:
     """Return the prompt that asks which label applies to a reply; ``labels`` maps labels to their meanings.
 
-    The prompt shows the gold answer, because the question is not whether the reply is right but what is
-    wrong.
+    It shows the gold answer, because the question is not whether the reply is right but what is wrong.
     """
     gold = [] if problem.answer is None else [_part("answer", escape(problem.answer))]
     lines = "\n".join(f"- {name}: {meaning}" for name, meaning in labels.items())
@@ -205,10 +202,7 @@ _DECODER = msgspec.json.Decoder(Line)
 
 
 class VerdictCache:
-    """A cache of verdicts by key, in a file or (without a path) in memory.
-
-    Raise DataError if the path cannot be used as such a file.
-    """
+    """A cache of verdicts by key, in a file or (without a path) in memory; DataError for an unusable path."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
@@ -236,9 +230,8 @@ class VerdictCache:
         if lines and not self._known:
             raise ValueError("is not a file of verdicts; name another")
         if damaged > 1:  # a killed process may leave one damaged line
-            warnings.warn(
-                f"{path}: {damaged} lines cannot be read and are passed over", DataWarning, stacklevel=5
-            )
+            line = f"{path}: {damaged} lines cannot be read and are passed over"
+            warnings.warn(line, DataWarning, stacklevel=5)
 
     def get(self, key: str) -> Stated | None:
         """Return the stored value for a key; None if there is none."""

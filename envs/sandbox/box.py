@@ -1,7 +1,4 @@
-"""The outer box: bubblewrap around the process that forks the sessions.
-
-In unsafe mode this process runs without bubblewrap.
-"""
+"""The outer box: bubblewrap around the process that forks the sessions (none in unsafe mode)."""
 
 from __future__ import annotations
 
@@ -22,29 +19,21 @@ from pathlib import Path
 
 PACKAGES = ("sympy", "mpmath", "numpy", "numpy.libs", "scipy", "scipy.libs", "networkx")
 """Packages that programs can import in addition to the standard library."""
-PRELOADED = (
-    "sympy",
-    "numpy",
-    "networkx",
-    "scipy.special",
-    "scipy.optimize",
-    "scipy.integrate",
-    "scipy.linalg",
-)
+_SCIPY = ("scipy.special", "scipy.optimize", "scipy.integrate", "scipy.linalg")
+PRELOADED = ("sympy", "numpy", "networkx", *_SCIPY)
 """Modules that a session has imported before its first program."""
 OLDEST_KERNEL = (5, 14)  # the first kernel that counts processes separately for each user namespace
 SYSTEM_LIBRARIES = ("/usr/lib", "/usr/lib64", "/lib", "/lib64")
 """Folders of libraries; of the first, only this machine's architecture folder is used, if there is one."""
-DEVICES = ("null", "full", "random", "urandom")
-"""Devices in the box; not /dev/zero, because memory mapped from it need not belong to any process."""
+DEVICES = ("null", "full", "random", "urandom")  # not zero: memory mapped from it need not be a process's
 CAPABILITIES = ("CAP_SYS_ADMIN", "CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")
 """Capabilities of the process that forks the sessions; a session has none."""
 SETTINGS = {
-    "/proc/sys/kernel/unprivileged_userns_clone": "0",
-    "/proc/sys/kernel/apparmor_restrict_unprivileged_userns": "1",
-    "/proc/sys/user/max_user_namespaces": "0",
+    "/proc/sys/kernel/unprivileged_userns_clone": ("0", "1"),
+    "/proc/sys/kernel/apparmor_restrict_unprivileged_userns": ("1", "0"),
+    "/proc/sys/user/max_user_namespaces": ("0", "10000"),
 }
-"""Kernel settings, each with the value that forbids users to create namespaces."""
+"""Kernel settings, each with a value that forbids users to create namespaces, and one that allows it."""
 ENVIRONMENT = {
     "PATH": "/usr/bin:/bin",
     "HOME": "/tmp",
@@ -92,21 +81,19 @@ def check_system() -> None:
     if release < OLDEST_KERNEL:
         raise SandboxRefused(f"the sandbox needs Linux 5.14 or later; this is {platform.release()}")
     if shutil.which("bwrap") is None:
-        raise SandboxRefused(
-            "the sandbox needs bubblewrap: apt install bubblewrap (dnf, pacman, zypper: the same name)"
-        )
+        install = "apt install bubblewrap (dnf, pacman, zypper: the same name)"
+        raise SandboxRefused(f"the sandbox needs bubblewrap: {install}")
 
 
 def refusal(reason: str) -> SandboxRefused:
     """Return the error for a box that could not be created, with the kernel settings that may forbid it."""
     lines = [line for line in reason.strip().splitlines() if line]
     hints: list[str] = []
-    for path, forbids in SETTINGS.items():
+    for path, (forbids, allows) in SETTINGS.items():
         with suppress(OSError):
             if Path(path).read_text().strip() == forbids:
                 name = path.removeprefix("/proc/sys/").replace("/", ".")
-                value = "0" if forbids == "1" else "1" if "clone" in name else "10000"
-                hints.append(f"set {name} = {value} with sysctl")
+                hints.append(f"set {name} = {allows} with sysctl")
     hints = hints or [
         "in a container, allow namespaces (docker run --privileged, or --security-opt "
         "seccomp=unconfined with --security-opt systempaths=unconfined)"
@@ -200,12 +187,8 @@ def _each(option: str, values: Sequence[str]) -> list[str]:
 def _shown(source: str, target: str) -> list[str]:
     """Return bubblewrap arguments that mount a file or folder read-only, with parents open to any user."""
     folders = [str(folder) for folder in reversed(Path(target).parents)][1:]
-    return [
-        *(word for one in folders for word in ("--perms", "0755", "--dir", one)),
-        "--ro-bind",
-        source,
-        target,
-    ]
+    made = [word for one in folders for word in ("--perms", "0755", "--dir", one)]
+    return [*made, "--ro-bind", source, target]
 
 
 def _python() -> str:
@@ -217,7 +200,6 @@ def _python_words(path: list[str], words: Mapping[str, object]) -> list[str]:
 
 
 def _system_files() -> Iterator[str]:
-    """Yield bubblewrap arguments that mount the system's libraries in the box."""
     own = f"/usr/lib/{sysconfig.get_config_var('MULTIARCH') or 'none'}"
     for folder in SYSTEM_LIBRARIES:
         name = own if folder == "/usr/lib" and os.path.isdir(own) else folder
@@ -230,7 +212,7 @@ def _system_files() -> Iterator[str]:
 
 
 def _python_files() -> Iterator[str]:
-    """Yield bubblewrap arguments that mount Python and its standard library, without other packages."""
+    """Yield the arguments that mount Python and its standard library, without other packages."""
     python, base = _python(), Path(sys.base_prefix)
     standard = sysconfig.get_path("stdlib", vars={"installed_base": str(base)})
     whole = [] if str(base) == "/usr" else [str(base / sys.platlibdir), str(base / "lib")]
@@ -244,12 +226,9 @@ def _python_files() -> Iterator[str]:
 
 
 def _packages() -> dict[str, Path]:
-    """Return the folders of the installed packages in ``PACKAGES``."""
     found: dict[str, Path] = {}
     for name in PACKAGES:
         spec = find_spec(name.partition(".")[0])
-        home = Path(spec.origin).parent if spec is not None and spec.origin else None
-        path = home.with_name(name) if home is not None else None
-        if path is not None and path.is_dir():
+        if spec is not None and spec.origin and (path := Path(spec.origin).parent.with_name(name)).is_dir():
             found[name] = path
     return found

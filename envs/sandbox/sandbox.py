@@ -33,11 +33,10 @@ _log = logging.getLogger(__name__)
 class Sandbox:
     """A sandbox for programs: each session has its own namespaces, without network, files or privileges.
 
-    Any number of tasks may use a sandbox, from any event loop. A session never waits for another session to
-    end. A sandbox starts at its first use or by ``start``. It ends by ``close``, at the end of a ``with``
-    block, or when this process ends for any reason. ``warm`` is the number of idle sessions that are kept
-    ready. With ``unsafe`` there is no box: programs that you trust run as plain processes of this user, with
-    limits.
+    Any number of tasks may use a sandbox, from any event loop; no session waits for another to end. A sandbox
+    starts at its first use or by ``start``, and ends by ``close``, with its ``with`` block or with this
+    process. ``warm``: the number of idle sessions that are kept ready. ``unsafe``: there is no box, and
+    programs that you trust run as plain processes of this user, with limits.
     """
 
     def __init__(self, limits: Limits | None = None, *, warm: int = 4, unsafe: bool = False) -> None:
@@ -48,10 +47,7 @@ class Sandbox:
         self._turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
     def start(self) -> None:
-        """Start the sandbox and run a trial program.
-
-        Raise SandboxRefused, which says what to install or to set, if this fails.
-        """
+        """Start the sandbox and run a trial program; raise SandboxRefused if this fails."""
         zygote = self._open().zygote
         box = _Box(zygote)
         try:
@@ -87,7 +83,7 @@ class Sandbox:
         """Return the pool of the process that forks sessions; start a new one if there is none or it died."""
         with self._lock:
             pool = self._pool
-            if pool is None or not pool.is_usable():
+            if pool is None or not (pool.is_own and pool.zygote.is_alive()):
                 if self._unsafe:
                     _log.warning("sandbox.unsafe: programs run as plain processes of this user, in no box")
                 else:
@@ -115,10 +111,7 @@ class SandboxSession:
         self._box: _Box | None = None
 
     async def run(self, code: str) -> Ran:
-        """Run a program, and never raise because of the program.
-
-        Raise SandboxRefused if no sandbox can run on this machine.
-        """
+        """Run a program, and never raise because of it; raise SandboxRefused if no sandbox can run here."""
         if len(code) > LONGEST_PROGRAM:
             error = f"ProgramTooLong: {len(code):,} characters, of at most {LONGEST_PROGRAM:,}"
             return Ran("error", error, error)
@@ -140,10 +133,7 @@ class SandboxSession:
 
 
 def _ran(answer: dict[str, Any]) -> Ran:
-    """Return the result of a program.
-
-    If the output does not end with the error, append the error; if the session ended, append ``LOST``.
-    """
+    """Return a program's result; its output ends with the error, and with ``LOST`` if the session ended."""
     output, error = answer["output"], answer["error"]
     lines = [error] if error and not output.rstrip().endswith(error) else []
     lines += [] if answer["alive"] else [LOST]
@@ -163,9 +153,10 @@ class _Pool:
         self._warm: list[_Box] = []
         self._lock = threading.Lock()
 
-    def is_usable(self) -> bool:
-        """Return whether the forking process is alive and was started by this process."""
-        return self._owner == os.getpid() and self.zygote.is_alive()
+    @property
+    def is_own(self) -> bool:
+        """Whether this process started the pool, not the process of which it is a fork."""
+        return self._owner == os.getpid()
 
     def take(self) -> _Box:
         """Return the oldest warm session, and request another one in its place."""
@@ -175,8 +166,7 @@ class _Pool:
             return self._warm.pop(0)
 
     def close(self) -> None:
-        """End the process and its sessions; do nothing in a fork of the process that started them."""
-        if self._owner == os.getpid():
+        if self.is_own:
             for box in self._warm:
                 box.close()
             self._warm.clear()

@@ -84,7 +84,7 @@ def test_without_bubblewrap_the_package_is_named(debate_command, programs, monke
 def test_where_namespaces_are_forbidden_the_setting_is_named(tmp_path, monkeypatch):
     setting = tmp_path / "max_user_namespaces"
     setting.write_text("0\n")
-    monkeypatch.setattr(box_module, "SETTINGS", {str(setting): "0"})
+    monkeypatch.setattr(box_module, "SETTINGS", {str(setting): ("0", "10000")})
     refused = str(box_module.refusal("bwrap: No permissions to create a new namespace\n"))
     assert refused.startswith("the sandbox cannot run: bwrap: No permissions to create a new namespace; set ")
     assert "max_user_namespaces = 10000" in refused

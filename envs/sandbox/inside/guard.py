@@ -43,9 +43,9 @@ class Report:
 
 
 def isolate(limits: dict[str, Any]) -> Processes:
-    """Move this process into its own namespaces, without privileges.
+    """Move this process into its own namespaces, without privileges; return the processes there.
 
-    Return the processes of the new namespace. Only this process has their /proc open; programs have no /proc.
+    Only this process has their /proc open; programs have no /proc.
     """
     kernel.unshare(kernel.NEW_NS | kernel.NEW_IPC | kernel.NEW_NET | kernel.NEW_UTS)
     kernel.mount("none", "/", None, kernel.RECURSIVE | kernel.PRIVATE)
@@ -67,11 +67,8 @@ def isolate(limits: dict[str, Any]) -> Processes:
         kernel.set_dumpable(True)  # needed to write the uid and gid maps
     user, group = os.getuid(), os.getgid()
     kernel.unshare(kernel.NEW_USER)  # processes are counted and limited per user namespace
-    for name, text in (
-        ("setgroups", "deny"),
-        ("uid_map", f"{user} {user} 1"),
-        ("gid_map", f"{group} {group} 1"),
-    ):
+    maps = {"setgroups": "deny", "uid_map": f"{user} {user} 1", "gid_map": f"{group} {group} 1"}
+    for name, text in maps.items():
         with open(os.open(f"self/{name}", os.O_WRONLY, dir_fd=proc), "wb", buffering=0) as file:
             file.write(text.encode())
     kernel.drop_privileges()
@@ -89,8 +86,7 @@ class Guard:
     ) -> None:
         self._host, self._output, self._limits, self._processes = host, output, limits, processes
         self._base = processes.size("self")
-        self._status: int | None = None
-        """The runner's exit status, once it has ended."""
+        self._status: int | None = None  # the runner's exit status, once it has ended
         self._runner, self._work = self._start()
 
     def _start(self) -> tuple[int, socket.socket]:
@@ -173,13 +169,10 @@ class Guard:
         return None
 
     def _memory(self) -> int:
-        """Return the memory in bytes that the session's processes use beyond the initial size.
-
-        Return 0 if there is only the runner, whose memory is limited by its address space.
-        """
+        """Return the memory in bytes that the session's processes use beyond the initial size."""
         others = self._processes.others(self._runner)
         if not others:
-            return 0
+            return 0  # the runner's own memory is limited by its address space
         pids, sockets = [self._runner, *others], SOCKET * self._processes.sockets()
         total = sum(max(self._processes.size(pid) - self._base, 0) for pid in pids)
         if total + sockets > self._limits["memory_mb"] * MB:
@@ -236,10 +229,7 @@ class Guard:
 
 
 def read_report(said: bytes) -> Report:
-    """Return a runner's report on its program.
-
-    A program can fake this report, so invalid reports are replaced and long ones are cut.
-    """
+    """Return a runner's report; a program can fake it, so invalid reports are replaced and long ones cut."""
     try:
         told = json.loads(said.partition(b"\n")[0])
         status, error = told["status"], told["error"]

@@ -11,7 +11,6 @@ import os
 import platform
 import signal
 import struct
-import sys
 import tomllib
 from contextlib import suppress
 
@@ -23,8 +22,7 @@ NOSUID, NODEV, NOEXEC, BIND, RECURSIVE, PRIVATE = 2, 4, 8, 0x1000, 0x4000, 1 << 
 DETACH = 2
 _PARENT_DIES, _SET_DUMPABLE, _CAPBSET_DROP, _NO_NEW_PRIVS, _SECCOMP = 1, 4, 24, 38, 22
 
-NEWEST = 462
-"""The newest system call that the filter knows; newer calls fail as if the kernel did not have them."""
+NEWEST = 462  # the newest system call that the filter knows; newer ones fail as if the kernel lacked them
 with open(os.path.join(os.path.dirname(__file__), "system_calls.toml"), "rb") as _file:
     SYSTEM_CALLS: dict[str, dict[str, tuple[int, int]]] = tomllib.load(_file)
 """System calls that are denied, and system calls that are allowed only on the caller itself."""
@@ -155,10 +153,7 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 def send(pid: int, number: signal.Signals) -> None:
-    """Send a signal to a process, or to all permitted processes if ``pid`` is -1.
-
-    Do nothing if the process is gone.
-    """
+    """Send a signal to a process, or to all permitted ones if ``pid`` is -1; do nothing if it is gone."""
     with suppress(ProcessLookupError, PermissionError):
         os.kill(pid, number)
 
@@ -179,20 +174,13 @@ class Processes:
 
     def size(self, pid: int | str) -> int:
         """Return the resident memory of a process in bytes, including shared memory; 0 if it is gone."""
-
-        def pages(task: str) -> int:
-            words = self._read(f"{task}/statm").split()
-            return int(words[1]) if len(words) > 1 else 0
-
-        # other threads may live on after the first thread has ended
-        return PAGE * (
-            pages(str(pid)) or max((pages(f"{pid}/task/{t}") for t in self._threads(pid)), default=0)
-        )
+        if not (pages := self._number(f"{pid}/statm", 1)):  # other threads may outlive the first one
+            pages = max((self._number(f"{pid}/task/{t}/statm", 1) for t in self._threads(pid)), default=0)
+        return PAGE * pages
 
     def address_space(self) -> int:
         """Return the size of this process's address space in bytes."""
-        words = self._read("self/statm").split()
-        return int(words[0]) * PAGE if words else 0
+        return PAGE * self._number("self/statm", 0)
 
     def share(self, pid: int) -> int:
         """Return the proportional set size of a process in bytes: shared memory counts in part."""
@@ -203,13 +191,16 @@ class Processes:
 
     def sockets(self) -> int:
         """Return the number of sockets in this process's network namespace."""
-        words = self._read("self/net/sockstat").split()
-        return int(words[2]) if len(words) > 2 else 0
+        return self._number("self/net/sockstat", 2)
 
     def waited(self, pid: int) -> float:
         """Return the seconds that a process has waited for a core."""
-        words = self._read(f"{pid}/schedstat").split()
-        return int(words[1]) / 1e9 if len(words) > 1 else 0.0
+        return self._number(f"{pid}/schedstat", 1) / 1e9
+
+    def _number(self, name: str, index: int) -> int:
+        """Return one word of a file as a number; 0 if the process is gone."""
+        words = self._read(name).split()
+        return int(words[index]) if len(words) > index else 0
 
     def _all(self) -> list[int]:
         return [int(name) for name in os.listdir(self._proc) if name.isdigit()]
@@ -272,8 +263,3 @@ class Unseen(Processes):
     def signal_all(self, runner: int, number: signal.Signals) -> None:
         """Send a signal to the runner."""
         send(runner, number)
-
-
-def plain_processes() -> Processes:
-    """Return the processes of a session without a box."""
-    return Descendants() if sys.platform == "linux" else Unseen(-1)

@@ -127,7 +127,7 @@ def _run(code: str, names: dict[str, object], file: str) -> tuple[str, str]:
 
 
 def _execute(code: str, names: dict[str, object], file: str) -> None:
-    """Run a program, and print the value of its last statement if this is an expression."""
+    """Run a program, and print the value of its last statement if it is an expression."""
     linecache.cache[file] = (len(code), None, code.splitlines(keepends=True), file)
     tree = ast.parse(code, file)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None

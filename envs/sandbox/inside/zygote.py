@@ -9,11 +9,11 @@ import os
 import select
 import signal
 import socket
+import sys
 from contextlib import suppress
 from typing import Any, NoReturn
 
 from . import guard, kernel
-from .kernel import plain_processes
 from .program import open_output
 
 IDLE_S, SESSIONS = 0.2, 8
@@ -24,8 +24,7 @@ def main(words: str) -> None:
     """Serve the host until it is gone; all sessions end with this process.
 
     ``words`` is JSON with the limits, ``control`` (the socket to the host), ``host`` (the host's pidfd, or
-    -1), ``boxed`` and ``modules``. The modules are imported one by one while there are no requests, or after
-    every few sessions.
+    -1), ``boxed`` and ``modules``, which are imported one by one between requests.
     """
     settings = json.loads(words)
     control, host = socket.socket(fileno=settings["control"]), settings["host"]
@@ -78,7 +77,10 @@ def _serve(settings: dict[str, Any], host: socket.socket, home: int) -> NoReturn
         os.setsid()
         try:
             output = open_output()
-            processes = guard.isolate(settings) if settings["boxed"] else plain_processes()
+            if settings["boxed"]:
+                processes = guard.isolate(settings)
+            else:
+                processes = kernel.Descendants() if sys.platform == "linux" else kernel.Unseen(-1)
             session = guard.Guard(host, output, settings, processes)
         except (OSError, ValueError) as error:
             _refuse(host, error)
