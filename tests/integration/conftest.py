@@ -113,6 +113,18 @@ def python(*words: object, cwd: Path, **environment: str) -> subprocess.Complete
     )
 
 
+def start(*words: object, cwd: Path) -> subprocess.Popen[str]:
+    """Start this Python in another process, which is killed by whoever wants it."""
+    return subprocess.Popen(
+        [sys.executable, *map(str, words)],
+        cwd=cwd,
+        env=ENVIRONMENT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
 def write_recipe(path: Path, *tables: dict[str, Any]) -> Path:
     """Write a recipe of these tables, later ones over earlier ones."""
     path.write_text(tomli_w.dumps(reduce(merged, tables)))
@@ -130,7 +142,7 @@ def wait_until(true: Callable[[], bool], process: subprocess.Popen[str] | None =
     """Wait, however slow the machine is, until something is true; it is an error if a process ends first."""
     while not true():
         assert process is None or process.poll() is None, process.communicate()
-        time.sleep(0.1)
+        time.sleep(0.02)
 
 
 def children(pid: int, words: str) -> list[int]:

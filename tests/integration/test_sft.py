@@ -173,7 +173,7 @@ def test_a_killed_run_goes_on_bit_for_bit(tmp_path, config_of):
     write_recipe(tmp_path / "recipe.toml", own.model_dump(mode="json", exclude_none=True, exclude_unset=True))
     words = [sys.executable, "-m", "debate_rl", "train", str(tmp_path / "recipe.toml")]
     rng, kills = Random(7), 0
-    for _ in range(6):
+    for _ in range(4):
         wanted = len(steps_of(tmp_path / "run")) + rng.randint(2, 16)
         with subprocess.Popen(words, env=ENVIRONMENT, stderr=subprocess.DEVNULL) as process:
             while process.poll() is None and len(steps_of(tmp_path / "run")) < wanted:

@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from pathlib import Path
 
@@ -16,6 +15,8 @@ import pytest
 
 from debate_rl.metrics.step_log import read_rows
 from transcripts import RunStore
+
+from ..integration.conftest import wait_until
 
 HOME = Path(__file__).parents[2]
 SKYRL = HOME / ".venv-skyrl"
@@ -115,15 +116,6 @@ class Server:
     def kill(self) -> None:
         os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
-
-
-def wait_until(true, process, seconds=300.0):
-    """Return once ``true()`` is; fail if the process ends before, or after some seconds."""
-    end = time.monotonic() + seconds
-    while not true():
-        assert process.poll() is None, f"it ended with {process.returncode}"
-        assert time.monotonic() < end
-        time.sleep(0.5)
 
 
 @pytest.fixture(scope="module")
