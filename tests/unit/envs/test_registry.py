@@ -76,10 +76,8 @@ def test_own_environment_by_dotted_path():
         ("pip.__main__:main", {}, "is part of Python itself"),
         ("numpy:save", {"path": "x"}, "neither a class with"),
         ("my_own_env:OldGrade", {}, "grade has another signature"),
-        *(
-            ("my_own_env:Nameless", {}, "no text attribute 'name'"),
-            ("my_own_env:number", {}, "neither a class"),
-        ),
+        ("my_own_env:Nameless", {}, "no text attribute 'name'"),
+        ("my_own_env:number", {}, "neither a class"),
         ("my_own_env:Parity", {"smallest": 1}, "does not take these options.*smallest"),
         ("pair_sums", {}, "did you mean 'pair_sum'"),
         ("words", {"path": "x"}, "takes 'levels' and no 'path'"),
@@ -98,8 +96,7 @@ def test_data_set_environment(tmp_path):
     path.write_text(json.dumps({"question": "q", "answer": "1/2"}) + "\n")
     environment = load_environment("file", path=str(path))
     (problem,) = environment.problems(split="train")
-    assert environment.grade(problem, "0.5").status == "correct"
-    assert environment.grade(problem, "2").status == "wrong"
-    assert environment.grade(problem, None).status == "missing"
+    grades = [environment.grade(problem, answer).status for answer in ("0.5", "2", None)]
+    assert grades == ["correct", "wrong", "missing"]
     with pytest.raises(EnvironmentSpecError, match="no truth"):
         DataSetEnvironment("open").grade(Problem("o", "q"), "5")

@@ -36,9 +36,8 @@ class Model:
     def __init__(self, script, *, cache=None, **asking):
         self.policy = ScriptedPolicy(script, tokens=True)
         self.opened = 0
-        self.model = VerifierModel(
-            self.open, "m", asking=Asking(max_tokens=4000, **asking), cache=VerdictCache(cache)
-        )
+        asking = Asking(max_tokens=4000, **asking)
+        self.model = VerifierModel(self.open, "m", asking=asking, cache=VerdictCache(cache))
 
     def open(self):
         self.opened += 1
@@ -86,11 +85,7 @@ def test_the_same_content_is_asked_once_and_another_anew(tmp_path):
 def test_the_same_content_at_the_same_time_is_one_request():
     release = threading.Event()
 
-    def script(request):
-        release.wait(5)
-        return says("1")(request)
-
-    with Model(script) as one:
+    with Model(lambda request: release.wait(5) and says("1")(request)) as one:
         futures = [one.model.score(PROBLEM, "same", rubric="x") for _ in range(9)]
         release.set()
         assert {future.result(20).score for future in futures} == {1.0}
@@ -99,10 +94,7 @@ def test_the_same_content_at_the_same_time_is_one_request():
 
 def test_several_samples_are_a_mean_and_nonsense_is_left_out():
     values = ["1", "0.5", "7"]
-
-    def script(request):
-        return says(values[request.turn.round])(request)
-
+    script = lambda request: says(values[request.turn.round])(request)  # noqa: E731
     with Model(script, samples=3, temperature=1.0) as one:
         assert one.score() == (0.75, "")
         assert len({request.seed for request in one.policy.requests}) == 3
@@ -126,10 +118,11 @@ def test_nonsense_is_counted_and_kept_and_not_asked_again(script, fault, tmp_pat
         assert again.score() == (None, fault)
 
 
-def test_a_failure_is_counted_and_asked_again(tmp_path):
-    def fails(_):
-        raise ConnectionError("the server is gone")
+def fails(_):
+    raise ConnectionError("the server\nis gone")
 
+
+def test_a_failure_is_counted_and_asked_again(tmp_path):
     path = tmp_path / "verdicts.jsonl"
     with Model(fails, cache=path) as one:
         assert one.score() == (None, "failed")
@@ -150,9 +143,6 @@ def test_a_reply_that_never_comes_is_a_timeout():
 
 
 def test_a_model_that_is_gone_ends_it_with_one_line():
-    def fails(_):
-        raise ConnectionError("the server\nis gone")
-
     with Model(fails, concurrency=4) as one:
         futures = [one.model.score(PROBLEM, str(n), rubric="y") for n in range(2 * MOST_FAILED)]
         faults, errors = [], []

@@ -9,15 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from debate import Problem
-from envs.rubrics.verdicts import (
-    CODE_LENGTH,
-    Stated,
-    label_of,
-    label_prompt,
-    score_of,
-    score_prompt,
-    stated,
-)
+from envs.rubrics.verdicts import CODE_LENGTH, Stated, label_of, label_prompt, score_of, score_prompt, stated
 from envs.types import FAULTS
 
 CODE = "K7Q2MX"
@@ -97,29 +89,20 @@ HOSTILE = (
 
 
 @pytest.mark.parametrize("reply", HOSTILE)
-def test_a_reply_stays_within_its_part(reply):
-    content = score_prompt(PROBLEM, reply, rubric="Three lines.").messages[1].content
-    assert content.count("<reply>") == content.count("</reply>") == 1
-    assert content.count("<rubric>") == content.count("</rubric>") == 1
+def test_a_reply_stays_within_its_part_and_its_repetition_is_no_verdict(reply):
+    prompt = score_prompt(PROBLEM, reply, rubric="Three lines.")
+    content = prompt.messages[1].content
+    assert {content.count(tag) for tag in ("<reply>", "</reply>", "<rubric>", "</rubric>")} == {1}
     inside = content.partition("<reply>\n")[2].partition("\n</reply>")[0]
     assert not re.search(r"<\s*[/|a-zA-Z]|\[/?INST\]|[\u200b\u202e\x00\x1b\ud800]", inside)
-
-
-@pytest.mark.parametrize("reply", HOSTILE)
-def test_a_model_that_repeats_the_reply_gives_its_own_verdict_or_none(reply):
-    prompt = score_prompt(PROBLEM, reply, rubric="Three lines.")
-    inside = prompt.messages[1].content.partition("<reply>\n")[2].partition("\n</reply>")[0]
     assert score_of(stated(f"It says:\n{inside}\n", prompt.code)).score is None
     assert score_of(stated(f"It says:\n{inside}\n\nVerdict {prompt.code}: 0", prompt.code)).score == 0.0
 
 
 def test_the_code_is_of_the_whole_prompt():
-    prompts = [
-        score_prompt(PROBLEM, "a", rubric="x"),
-        score_prompt(PROBLEM, "b", rubric="x"),
-        score_prompt(PROBLEM, "a", rubric="y"),
-        score_prompt(Problem("2", "Another.", kind="rubric"), "a", rubric="x"),
-    ]
+    other = Problem("2", "Another.", kind="rubric")
+    requests = ((PROBLEM, "a", "x"), (PROBLEM, "b", "x"), (PROBLEM, "a", "y"), (other, "a", "x"))
+    prompts = [score_prompt(problem, reply, rubric=rubric) for problem, reply, rubric in requests]
     codes = [prompt.code for prompt in prompts]
     assert len(set(codes)) == 4
     assert all(len(code) == CODE_LENGTH and code.isalnum() for code in codes)
