@@ -172,6 +172,16 @@ def merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     return base | changes | {key: merged(both[key], changes[key] or {}) for key in both}
 
 
+def weights_of(session: Any) -> dict[str, Any]:
+    """Return a copy of a session's weights."""
+    return {name: value.clone() for name, value in session.model.state_dict().items()}
+
+
+def same_weights(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Return whether two tables of tensors are equal to the bit."""
+    return one.keys() == other.keys() and all(one[name].equal(other[name]) for name in one)
+
+
 def untimed(run: Path) -> list[dict[str, Any]]:
     """Return the metrics of a run but for its times."""
     from debate_rl.metrics.step_log import read_metrics
@@ -233,6 +243,20 @@ def bench_python() -> BenchPython:
     if not list(BENCH.glob("lib/python*/site-packages/vllm")):
         pytest.skip("no vLLM in .venv-bench; make bench")
     return BenchPython()
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Return a Chromium; without it or playwright the test is skipped."""
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if found is None:
+        pytest.skip("no Chromium on the PATH")
+    with api.sync_playwright() as playwright:
+        words = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+        chromium = playwright.chromium.launch(executable_path=found, args=words)
+        yield chromium
+        chromium.close()
 
 
 @pytest.fixture

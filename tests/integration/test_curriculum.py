@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import signal
 import subprocess
 import sys
-import types
 
 import pytest
 import torch
@@ -20,69 +18,47 @@ from debate_rl.curriculum.record import read_curriculum
 from debate_rl.metrics.held_out import evaluations_of
 from debate_rl.metrics.step_log import read_metrics
 from debate_rl.training.loop import train
-from envs import Grade, GradeStatus
 
-from .conftest import ENVIRONMENT, HOME, left_by, wait_until, write_recipe
-
-ANSWERS = [f"<solution>\\boxed{{{answer}}}</solution>" for answer in (1, 2)]
+from .conftest import ENVIRONMENT, left_by, merged, model_that_says, wait_until, write_recipe
+from .protocol_runs import NUMBERS, SIZES, Parity
 
 
-class Numbers:
-    """Say 1 to an odd number and 2 to an even one; the second level has larger numbers."""
-
-    name = "numbers"
+class Numbers(Parity):
+    """The second level has larger numbers."""
 
     def problems(self, *, split, limit=None, seed=None):
         numbers = range(1, 9) if split == "train" else range(9, 25)
-        return tuple(Problem(f"{split}{n}", f" {n}", str(2 - n % 2), level=str(1 + n // 5), kind="number")
-                     for n in numbers)  # fmt: skip
-
-    def grade(self, problem, answer):
-        if answer is None:
-            return Grade(GradeStatus.MISSING, "numbers")
-        return Grade(
-            GradeStatus.CORRECT if answer == problem.answer else GradeStatus.WRONG, "numbers", answer
+        return tuple(
+            Problem(f"{split}{n}", f" {n}", str(2 - n % 2), level=str(1 + n // 5), kind="number")
+            for n in numbers
         )
 
 
+PIECES = [*NUMBERS, *(f" {n}" for n in range(1, 25)), "?", "\n"]
+STAGE = {"figure": "direct/accuracy", "target": 0.39, "max_steps": 2}
 RECIPE = {
     "seed": 3,
-    "env": {"kind": "numbers_env:Numbers"},
+    "env": {"kind": f"{__name__}:Numbers"},
     "held_out": {"limit": 16, "every": 1, "samples": 8},
     "debate": {"num_agents": 1, "num_rounds": 1, "max_tokens": 24, "prompts": "tiny"},
     "rewards": {"truth_weight": 1.0},
-    "model": {
-        "device": "cpu",
-        "chat": True,
-        "tiny": {"hidden_size": 32, "layers": 1, "heads": 2, "intermediate_size": 48,
-                 "context_tokens": 512, "init_std": 0.3, "fallback": "none",
-                 "pieces": [*ANSWERS, *(f" {n}" for n in range(1, 25)), "?", "\n"]},
-    },
+    "model": merged(model_that_says(PIECES), {"tiny": SIZES}),
     "learner": {"lr": 3e-3, "warmup_steps": 1, "beta": 0.01},
     "train": {"batch_size": 2, "group_size": 12, "save_every": 1},
     "logging": {"progress": "none", "transcript_tokens": False},
     "stages": [
-        {"name": "small", "figure": "direct/accuracy", "target": 0.39, "max_steps": 2,
-         "sampling": {"levels": [[0, [1]]]}},
-        {"name": "large", "figure": "direct/accuracy", "target": 0.39, "max_steps": 2,
-         "sampling": {"levels": [[0, [2]]]}, "debate": {"max_tokens": 28}},
+        STAGE | {"name": "small", "sampling": {"levels": [[0, [1]]]}},
+        STAGE | {"name": "large", "sampling": {"levels": [[0, [2]]]}, "debate": {"max_tokens": 28}},
     ],
-}  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def numbers(monkeypatch):
-    monkeypatch.setitem(sys.modules, "numbers_env", types.SimpleNamespace(Numbers=Numbers))
+}
 
 
 @pytest.fixture(scope="module")
 def straight(tmp_path_factory):
     """A curriculum that nothing disturbed."""
     folder = tmp_path_factory.mktemp("straight") / "run"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(sys.modules, "numbers_env", types.SimpleNamespace(Numbers=Numbers))
-        config = Config.model_validate(RECIPE | {"run": {"dir": str(folder)}})
-        Driver(config, lambda own: train(own).step, lambda _: None).drive()
+    config = Config.model_validate(RECIPE | {"run": {"dir": str(folder)}})
+    Driver(config, lambda own: train(own).step, lambda _: None).drive()
     return folder
 
 
@@ -126,8 +102,6 @@ def test_the_record_says_what_each_stage_came_to(straight):
 
 @pytest.mark.slow
 def test_a_curriculum_that_is_killed_in_each_stage_ends_as_the_one_left_alone(tmp_path):
-    head = "from debate import Problem\nfrom envs import Grade, GradeStatus\n\n\n"
-    (tmp_path / "numbers_env.py").write_text(head + inspect.getsource(Numbers))
     begun = ("stages/01_small/metrics.jsonl", "stages/02_large/warm_start", "stages/02_large/metrics.jsonl")
     for name, kills in (("alone", ()), ("killed", begun)):
         path = write_recipe(tmp_path / f"{name}.toml", RECIPE, {"run": {"dir": name}})
@@ -150,7 +124,7 @@ def command(path):
     return subprocess.Popen(
         [sys.executable, "-m", "debate_rl", "train", str(path)],
         cwd=path.parent,
-        env=ENVIRONMENT | {"PYTHONPATH": f"{path.parent}:{HOME}", "DEBATE_OWN_CODE": "1"},
+        env=ENVIRONMENT | {"DEBATE_OWN_CODE": "1"},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,

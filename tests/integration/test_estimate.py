@@ -14,22 +14,14 @@ def test_train_tells_the_estimate_first(debate_command, tiny_recipe, tmp_path):
     command = ("train", tiny_recipe, f"run.dir={tmp_path / 'run'}")
     code, _, err = debate_command(*command)
     assert code == 0
-    lines = err.splitlines()[:11]
-    start, problems, epoch, baselines, first, model, memory, loading, threads, seconds, step = lines
-    assert start == f"{tmp_path / 'run'}: 2 steps of 2 problems x 2 debates"
-    assert problems == "problems: 20 to train on, 2 held out"
-    assert epoch == "an epoch is 10.0 steps of 2 problems; 2 steps are 0.20 epochs"
-    assert baselines.startswith("baselines include an effect of each persona, as their temperatures differ")
-    assert first.startswith("estimate, if every reply spends its 24 tokens and prompts have up to ")
-    assert re.fullmatch(r"  model   ([\d,]+) parameters, \1 of them trained", model)
-    assert memory.startswith("  memory  about ")
-    assert loading == "loading the model"
     facts = json.loads((tmp_path / "run/run.json").read_text())
-    assert threads.startswith(f"threads: {facts['threads']} of ")
-    assert re.fullmatch(r"  time    about .*: 2 steps of .*; by a short probe of this model", seconds)
-    assert step.startswith("step 0 (1 of 2 done)")
+    starts = ("problems: 20 ", "an epoch is 10.0 steps ", "baselines ", "estimate, ", "  model ", "  memory ")
+    starts += ("loading the model", f"threads: {facts['threads']} of ", "  time ", "step 0 (1 of 2 done)")
+    start, *lines = err.splitlines()[:11]
+    assert start == f"{tmp_path / 'run'}: 2 steps of 2 problems x 2 debates"
+    assert [line[: len(known)] for line, known in zip(lines, starts, strict=True)] == list(starts)
     code, out, err = debate_command(*command)
-    assert (code, err.splitlines()) == (0, [start, loading, "resuming after 2 of 2 steps"])
+    assert (code, err.splitlines()) == (0, [start, "loading the model", "resuming after 2 of 2 steps"])
     assert out.startswith("done: 2 steps")  # this recipe never evaluates
 
 
@@ -37,28 +29,15 @@ def test_a_plan_starts_nothing(debate_command, tiny_recipe, tmp_path, monkeypatc
     monkeypatch.chdir(tmp_path)
     code, out, err = debate_command("train", tiny_recipe, "--plan", "held_out.every=1")
     assert (code, err, list(tmp_path.iterdir())) == (0, "", [])
-    head, rest, *lines = out.splitlines()
-    assert head == "runs/debate: 2 steps of 2 problems x 2 debates; nothing is started"
-    assert rest.startswith("estimate, if every reply spends its 24 tokens and prompts have up to ")
+    head, _, *lines = out.splitlines()
+    assert head.startswith("runs/debate: 2 steps of 2 problems x 2 debates; ")
     assert [line.split()[0] for line in lines] == ["model", "memory", "work", "disk", "time"]
-    _, out, _ = debate_command("train", tiny_recipe, "--plan", "--memory", "80")
-    assert " of 80.0 GiB, " in out
-    assert (
-        "; by the peak of an H100 SXM's data sheet and the time to launch kernels; nothing was run there"
-        in out
-    )
+    assert " of 80.0 GiB, " in debate_command("train", tiny_recipe, "--plan", "--memory", "80").out
+    for given in (["--memory", "80"], ["--plan", "--memory", "0"], ["--plan", "--memory", "nan"]):
+        code, out, err = debate_command("train", tiny_recipe, *given)
+        assert (code, out, err.startswith(f"debate: --memory {given[-1]}: ")) == (2, "", True)
     monkeypatch.setattr("debate_rl.curriculum.train.lacks_gpu", lambda config: True)
-    _, out, _ = debate_command("train", tiny_recipe, "--plan")
-    assert "  assumed this machine's memory, though it has no GPU: --memory 80 plans for one of 80 GiB" in out
-
-
-@pytest.mark.parametrize(
-    "given", [["--memory", "80"], ["--plan", "--memory", "0"], ["--plan", "--memory", "nan"]]
-)
-def test_memory_is_of_a_gpu_that_a_plan_is_for(given, debate_command, tiny_recipe):
-    code, out, err = debate_command("train", tiny_recipe, *given)
-    assert (code, out) == (2, "")
-    assert err.startswith(f"debate: --memory {given[-1]}: is only used with --plan")
+    assert "though it has no GPU" in debate_command("train", tiny_recipe, "--plan").out
 
 
 @pytest.mark.slow

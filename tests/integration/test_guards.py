@@ -61,14 +61,6 @@ def ends(folder: RunFolder) -> list[tuple[str, int]]:
     return [(start["end"]["reason"], start["end"]["step"]) for start in folder.starts]
 
 
-def test_a_run_that_does_all_its_steps_says_so_with_its_wall_time(config):
-    session = train(config("train.steps=1"))
-    facts = json.loads(session.folder.facts.read_text())
-    [start] = facts["starts"]
-    assert start["end"] == {"reason": "steps", "step": 1, "why": session.end.why}
-    assert 0 < facts["wall_seconds"] == start["seconds"] < 100
-
-
 def test_a_target_that_is_met_ends_the_run_and_one_that_is_not_does_not(config):
     held_out = ("held_out.every=1", "train.target.metric=eval/debate/accuracy/round_0")
     met = train(config("train.target.value=0", *held_out))
@@ -115,20 +107,15 @@ def test_an_alarm_of_the_ratio_names_the_tokens_that_are_furthest_from_the_sampl
     assert capsys.readouterr().err.count("  token ") == 3
 
 
-def by_hand(config, run: str) -> Path:
-    """Do two steps, and two more with half the learning rate."""
-    train(config("train.steps=2", run=run))
-    lower = (f"learner.lr={LR / 2}", "run.allow_changes=['learner.lr']")
-    return train(config(*lower, run=run)).folder.path
-
-
 @pytest.mark.slow
 def test_a_rollback_is_a_resume_from_before_the_alarm_with_half_the_learning_rate(config, high_lr):
     session = train(config("train.on_alarm=rollback"))
     assert ends(session.folder) == [("rollback", 3), ("steps", 4)]
     assert session.folder.starts[0]["end"]["back_to"] == 2
     assert [row["lr"] for row in read_metrics(session.folder.metrics)] == [LR, LR, LR / 2, LR / 2]
-    assert ended_as(session.folder.path) == ended_as(by_hand(config, "other"))
+    train(config("train.steps=2", run="other"))
+    lower = (f"learner.lr={LR / 2}", "run.allow_changes=['learner.lr']")
+    assert ended_as(session.folder.path) == ended_as(train(config(*lower, run="other")).folder.path)
 
 
 class Killed(BaseException):

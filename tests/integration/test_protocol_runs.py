@@ -30,7 +30,7 @@ from debate_rl.training.run import open_training
 from rewards import RewardConfig, ballot_box, valid_votes
 from transcripts import RunStore
 
-from .conftest import left_by, merged, records, train_killed
+from .conftest import left_by, merged, records, train_killed, weights_of
 from .protocol_runs import COMMON, GIST, RUNS, SAID
 
 COMMANDS = ("eval", "doctor", "solve play")
@@ -325,10 +325,6 @@ def test_problems_without_a_gold_answer_are_refused_by_name(tmp_path):
     path.write_text('{"id": "t1", "question": "Write a poem."}\n')
     with pytest.raises(ValueError, match=r"problem 't1' of kind 'open'"):
         train(config_of("likelihood", tmp_path / "run", env={"kind": "open", "path": str(path)}))
-
-
-def weights_of(session):
-    return {name: value.detach().clone() for name, value in session.model.named_parameters()}
 
 
 def test_frozen_weights_are_those_of_the_start_and_only_learning_seats_are_learnt_from(tmp_path, monkeypatch):

@@ -23,7 +23,7 @@ from debate_rl.sft.session import REPLIES, learn, mean_loss, open_replies
 from debate_rl.training.loop import finish_step, train, train_steps
 from envs.families import FAMILIES
 
-from .conftest import ENVIRONMENT, merged, python, steps_of, untimed, write_recipe
+from .conftest import ENVIRONMENT, merged, python, same_weights, steps_of, untimed, write_recipe
 from .protocol_runs import SIZES
 
 RECIPE = {
@@ -86,11 +86,6 @@ def weights_of(run, name="newest"):
     return load_file(path)
 
 
-def assert_equal_weights(one, other):
-    assert one.keys() == other.keys()
-    assert all(torch.equal(one[name], other[name]) for name in one)
-
-
 def test_a_run_learns_and_keeps_what_it_was_measured_by(tmp_path, config_of):
     session = learnt(config_of(tmp_path / "run", sft={"epochs": 6}))
     rows = untimed(tmp_path / "run")
@@ -126,7 +121,7 @@ def test_a_stopped_run_goes_on_bit_for_bit(tmp_path, config_of, lora):
     learnt(config_of(tmp_path / "parts", **changes), until=5)
     learnt(config_of(tmp_path / "parts", **changes))
     assert untimed(tmp_path / "parts") == untimed(tmp_path / "whole")
-    assert_equal_weights(weights_of(tmp_path / "parts"), weights_of(tmp_path / "whole"))
+    assert same_weights(weights_of(tmp_path / "parts"), weights_of(tmp_path / "whole"))
 
 
 def test_the_best_is_by_loss_where_nothing_is_held_out(tmp_path, config_of):
@@ -143,7 +138,7 @@ def test_rl_begins_with_what_was_learnt(tmp_path, config_of):
     start = {"warm_start": {"from_run": str(tmp_path / "sft")}, "sft": {"data": [], "held_back": 0}}
     session = train(config_of(tmp_path / "rl", **start, train={"steps": 1}))
     assert session.step == 1
-    assert_equal_weights(weights_of(tmp_path / "rl", "start"), weights_of(tmp_path / "sft"))
+    assert same_weights(weights_of(tmp_path / "rl", "start"), weights_of(tmp_path / "sft"))
 
 
 @pytest.mark.parametrize(
@@ -184,7 +179,7 @@ def test_a_killed_run_goes_on_bit_for_bit(tmp_path, config_of):
     done = python(*words[1:], cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert untimed(tmp_path / "run") == untimed(tmp_path / "whole")
-    assert_equal_weights(weights_of(tmp_path / "run"), weights_of(tmp_path / "whole"))
+    assert same_weights(weights_of(tmp_path / "run"), weights_of(tmp_path / "whole"))
 
 
 @pytest.mark.slow

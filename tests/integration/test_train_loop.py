@@ -37,7 +37,7 @@ from learner.update.config import LOSS_NAMES
 from learner.update.learner import Learner
 from transcripts import read_records
 
-from .conftest import merged, train_killed, untimed
+from .conftest import merged, same_weights, train_killed, untimed, weights_of
 from .protocol_runs import PARITY
 
 PAIR_SUM = {
@@ -62,15 +62,6 @@ def config_of(folder, **changes):
 
 def metrics_of(session):
     return read_metrics(session.folder.metrics)
-
-
-def weights_of(session):
-    return {name: value.clone() for name, value in session.model.state_dict().items()}
-
-
-def assert_equal_weights(one, other):
-    assert one.keys() == other.keys()
-    assert all(torch.equal(one[name], other[name]) for name in one)
 
 
 FOUR_STEPS = {
@@ -140,7 +131,7 @@ def test_evaluating_changes_nothing_of_the_training(straight, tmp_path):
         for row in untimed(straight.folder.path)
     ]
     assert untimed(never.folder.path) == trained
-    assert_equal_weights(weights_of(never), weights_of(straight))
+    assert same_weights(weights_of(never), weights_of(straight))
     assert list(read_records(never.folder.transcripts)) == list(read_records(straight.folder.transcripts))
 
 
@@ -207,7 +198,7 @@ def test_a_step_that_cannot_be_learnt_ends_the_run_with_its_finished_steps_saved
     saved = [path.name for path in checkpoints(tmp_path / "run/checkpoints")]
     assert saved == (["step_000002"] if updates == 0 else [])
     if saved:
-        assert_equal_weights(weights_of(train(config)), weights_of(straight))
+        assert same_weights(weights_of(train(config)), weights_of(straight))
         assert untimed(tmp_path / "run") == untimed(straight.folder.path)
 
 
@@ -225,7 +216,7 @@ def test_stopping_in_the_third_step_and_going_on_equals_the_straight_run(
     torch.manual_seed(99)  # another process has other global generators
     resumed = train(config)
     assert untimed(resumed.folder.path) == untimed(whole.folder.path)
-    assert_equal_weights(weights_of(resumed), weights_of(whole))
+    assert same_weights(weights_of(resumed), weights_of(whole))
     assert resumed.ema == whole.ema
     assert list(read_records(resumed.folder.transcripts)) == list(read_records(whole.folder.transcripts))
 
@@ -238,7 +229,7 @@ def test_a_longer_run_at_a_constant_rate_equals_one_of_that_length_from_its_star
     train(config_of(tmp_path / "run", **short))
     longer = train(config_of(tmp_path / "run", **constant))
     assert untimed(longer.folder.path) == untimed(whole.folder.path)
-    assert_equal_weights(weights_of(longer), weights_of(whole))
+    assert same_weights(weights_of(longer), weights_of(whole))
     with pytest.raises(RunFolderError, match=r"train.steps was 4, now 2; .* 'run.allow_changes="):
         train(config_of(tmp_path / "run", **short))
 
@@ -290,7 +281,7 @@ def assert_same_after_a_stop(tmp_path, changes, steps=1):
             finish_step(session, step, train_step(session, step))
     resumed = train(config_of(tmp_path / "parts", **changes))
     assert untimed(resumed.folder.path) == untimed(whole.folder.path)
-    assert_equal_weights(weights_of(resumed), weights_of(whole))
+    assert same_weights(weights_of(resumed), weights_of(whole))
     return whole
 
 
@@ -357,7 +348,7 @@ def test_a_warm_start_is_shared_with_another_run(tmp_path):
     first = train(config_of(tmp_path / "first", **PAIR_SUM))
     shared = {"env": PAIR_SUM["env"], "warm_start": {"from_run": str(tmp_path / "first")}}
     second = train(config_of(tmp_path / "second", **shared))
-    assert_equal_weights(weights_of(second), weights_of(first))
+    assert same_weights(weights_of(second), weights_of(first))
     assert untimed(second.folder.path) == untimed(first.folder.path)
     with pytest.raises(ValueError, match=r"warm_start.from_run=.*nowhere: has no warm-started weights"):
         train(
@@ -381,7 +372,7 @@ def test_a_run_begins_with_a_checkpoint_of_another(tmp_path):
     start = named_weights(tmp_path / "second", "start")[0]
     taken = load_file(tmp_path / "first/checkpoints/step_000002/model/adapter_model.safetensors")
     kept = load_file(start / "model/adapter_model.safetensors")
-    assert_equal_weights(taken, kept)
+    assert same_weights(taken, kept)
     assert metrics_of(second)[0]["kl_mean"] == pytest.approx(0.0, abs=1e-6)
     assert metrics_of(first)[-1]["kl_mean"] > 0
 
