@@ -1,7 +1,5 @@
 """A recipe that trains in a second, and the command line called in this process."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os

@@ -1,7 +1,5 @@
 """Code that the configuration of a run names, opened by every command that opens a run."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """``debate eval regrade`` on a run of a tiny model: without torch, without weights, and what it refuses."""
 
-from __future__ import annotations
-
 import json
 import shutil
 

@@ -1,7 +1,5 @@
 """``debate replay``: a trained run paid again, under its own scheme and under others."""
 
-from __future__ import annotations
-
 import json
 import shutil
 

@@ -1,7 +1,5 @@
 """What the command line prints to: any encoding, a reader that goes away, a full disk, nothing at all."""
 
-from __future__ import annotations
-
 import io
 import os
 import sys
