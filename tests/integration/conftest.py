@@ -243,7 +243,7 @@ def bench_python() -> BenchPython:
     return BenchPython()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # as long as it is open, no other test can run an event loop
 def browser():
     """Return a Chromium; without it or playwright the test is skipped."""
     api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
