@@ -41,11 +41,8 @@ class Numbers:
                      for n in numbers)  # fmt: skip
 
     def grade(self, problem, answer):
-        if answer is None:
-            return Grade(GradeStatus.MISSING, "numbers")
-        return Grade(
-            GradeStatus.CORRECT if answer == problem.answer else GradeStatus.WRONG, "numbers", answer
-        )
+        status = "missing" if answer is None else "correct" if answer == problem.answer else "wrong"
+        return Grade(GradeStatus(status), "numbers", answer)
 
 
 RECIPE = {
@@ -105,10 +102,8 @@ def test_a_stage_begins_with_the_last_weights_of_the_one_before(straight):
     first = weights(straight / "stages/02_large/warm_start/step_000000")
     assert last.keys() == first.keys()
     assert all(torch.equal(last[name], first[name]) for name in last)
-    assert not torch.equal(
-        *(next(iter(weights(straight / "stages" / one).values())) for one in
-          ("01_small/checkpoints/step_000002", "02_large/checkpoints/step_000002"))
-    )  # fmt: skip
+    trained = weights(straight / "stages/02_large/checkpoints/step_000002")
+    assert not torch.equal(next(iter(last.values())), next(iter(trained.values())))
 
 
 def test_each_stage_draws_its_own_problems_and_has_its_own_settings(straight):
@@ -123,10 +118,8 @@ def test_each_stage_draws_its_own_problems_and_has_its_own_settings(straight):
 
 def test_the_record_says_what_each_stage_came_to(straight):
     visits = read_curriculum(straight).visits
-    assert [(v.folder, v.end, v.steps) for v in visits] == [
-        ("01_small", "limit", 2),
-        ("02_large", "limit", 2),
-    ]
+    ends = [(v.folder, v.end, v.steps) for v in visits]
+    assert ends == [("01_small", "limit", 2), ("02_large", "limit", 2)]
     for visit in visits:
         last = evaluations_of(straight / "stages" / visit.folder / "held_out.jsonl")[-1]
         assert visit.value == last.estimate("direct/accuracy").value
@@ -158,17 +151,11 @@ def test_a_curriculum_that_is_killed_in_each_stage_ends_as_the_one_left_alone(tm
 
 
 def command(path):
-    folder = path.parent
-    home = Path(__file__).parents[2]
-    environment = os.environ | {
-        "PYTHONPATH": f"{folder}:{home}",
-        "DEBATE_OWN_CODE": "1",
-        "OMP_NUM_THREADS": "1",
-    }
+    own = {"PYTHONPATH": f"{path.parent}:{Path(__file__).parents[2]}", "DEBATE_OWN_CODE": "1"}
+    own |= {"OMP_NUM_THREADS": "1"}
     words = [sys.executable, "-m", "debate_rl", "train", str(path)]
-    return subprocess.Popen(
-        words, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-    )
+    streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(words, cwd=path.parent, env=os.environ | own, **streams)
 
 
 def has_something(path):
