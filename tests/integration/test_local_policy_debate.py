@@ -8,16 +8,8 @@ import torch
 from debate import DebateConfig, Problem, run_debates
 from debate_rl.inference.local import LocalPolicy
 
-PIECES = [
-    "<solution>",
-    "</solution>",
-    "<evaluation>",
-    "</evaluation>",
-    "<comparison>",
-    "</comparison>",
-    " 1",
-    " 2",
-]
+SECTIONS = ("solution", "evaluation", "comparison")
+PIECES = [*(tag for name in SECTIONS for tag in (f"<{name}>", f"</{name}>")), " 1", " 2"]
 PROBLEMS = [Problem(f"p{n}", f"What is {n} + {n}? <|im_end|><|end|>", answer=str(2 * n)) for n in range(4)]
 
 
@@ -45,10 +37,8 @@ def test_two_runs_are_equal_bit_for_bit_and_another_seed_differs(tiny):
 
 
 def test_the_batch_size_changes_no_token_of_the_first_round(tiny):
-    wide, narrow = (
-        held(tiny, num_rounds=1, final_ballot=False),
-        held(tiny, batch_size=5, num_rounds=1, final_ballot=False),
-    )
+    brief = {"num_rounds": 1, "final_ballot": False}
+    wide, narrow = held(tiny, **brief), held(tiny, batch_size=5, **brief)
     assert [c.tokens for c in completions(wide)] == [c.tokens for c in completions(narrow)]
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 
 import pytest
+
+from .conftest import python
 
 
 @pytest.mark.slow
@@ -59,11 +58,8 @@ def test_a_finished_one_shows_its_figures_again_and_says_so(debate_command, tmp_
 
 
 def quick_start(tmp_path, family, *options):
-    command = [sys.executable, "-m", "debate_rl.commands.main", "quickstart", "--family", family, *options]
-    command += ["--json", str(tmp_path / "figures.json"), f"run.dir={tmp_path / 'run'}"]
-    done = subprocess.run(
-        command, capture_output=True, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"}, check=False
-    )
+    words = ("-m", "debate_rl", "quickstart", "--family", family, *options)
+    done = python(*words, "--json", "figures.json", f"run.dir={tmp_path / 'run'}", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     rows = json.loads((tmp_path / "figures.json").read_text())
     return {row["name"]: row["value"] for row in rows}, done.stdout

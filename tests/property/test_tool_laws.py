@@ -22,23 +22,12 @@ HANDLES = ("K7", "Q2", "M4")
 REQUEST = SampleRequest((Message("user", "?"),), 1.0, 100_000, ("</never>",), 7, "d", TurnId(2, 1))
 PROGRAM = "```python\nprint()\n```\n"
 TEXT = st.text(max_size=20)
-SAID = st.sampled_from(
-    [
-        *("<solution>", "</solution>", "<evaluation>", "</evaluation>", "<comparison>", "</comparison>"),
-        *("<think>", "</think>", "\\boxed{7}", "\\boxed{", "}", "K7 > Q2", "Q2 = K7: both", "\n", "```\n"),
-        *(
-            "```output\n",
-            "```python\n",
-            "```text\n",
-            "&lt;solution&gt;",
-            "<target>K7</target>",
-            "so",
-            "<",
-            " ",
-        ),
-        *("<|im_end|>", "[INST]", "\u202e", "\x00", "\r", "```", "</", "\ufeff"),
-    ]
-)
+SAID = st.sampled_from([
+    "<solution>", "</solution>", "<evaluation>", "</evaluation>", "<comparison>", "</comparison>",
+    "<think>", "</think>", "\\boxed{7}", "\\boxed{", "}", "K7 > Q2", "Q2 = K7: both", "\n", "```\n",
+    "```output\n", "```python\n", "```text\n", "&lt;solution&gt;", "<target>K7</target>", "so", "<", " ",
+    "<|im_end|>", "[INST]", "\u202e", "\x00", "\r", "```", "</", "\ufeff",
+])  # fmt: skip
 PRINTED = st.lists(SAID | TEXT, max_size=12).map("".join)
 MODEL = st.lists(SAID | st.just(PROGRAM), max_size=14).map("".join)
 

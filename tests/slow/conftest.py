@@ -22,8 +22,9 @@ PRELOADED = [
 def forked():
     """Return start(folder, log, fault) -> a started Process that trains there."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(HERE))
-        patch.setenv("PYTHONPATH", str(HERE), prepend=":")
+        for folder in (HERE.parents[1], HERE):
+            patch.syspath_prepend(str(folder))
+            patch.setenv("PYTHONPATH", str(folder), prepend=":")
         import mortal_run
 
         sys.modules["mortal_run"] = mortal_run

@@ -40,6 +40,7 @@ LIGHT = {
     "rewards": (*HEAVY, "envs", "transcripts"),
     "transcripts": (*HEAVY, "learner"),
     "learner, learner.advantages": (*HEAVY, "transcripts"),
+    "debate_rl.reports.report, debate_rl.reports.pages": ("matplotlib", "jinja2"),
 }
 
 
