@@ -48,7 +48,9 @@ LIGHT = {
 """Commands that ask no model, and what they do without, in addition to ``HEAVY``."""
 
 
-@pytest.mark.parametrize("words", LIGHT)
+@pytest.mark.parametrize(
+    "words", [pytest.param(one, marks=[pytest.mark.slow] * one.startswith("report")) for one in LIGHT]
+)
 def test_a_command_that_asks_no_model_loads_no_heavy_package(words, folder):
     done = python("-c", LOADED, *words.split(), cwd=folder)
     assert done.returncode == 0
