@@ -1,7 +1,5 @@
 """Small tokenizers and models that several test files use. torch is imported only where one is asked for."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import io

@@ -1,7 +1,5 @@
 """A recipe that trains in a second, and the command line called in this process."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os
@@ -245,7 +243,7 @@ def bench_python() -> BenchPython:
     return BenchPython()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # as long as it is open, no other test can run an event loop
 def browser():
     """Return a Chromium; without it or playwright the test is skipped."""
     api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")

@@ -1,7 +1,5 @@
 """A server of chat completions in a thread, which answers each request by a function."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """A user's mistake is one line that names the place and the way out, exit code 2, and costs nothing."""
 
-from __future__ import annotations
-
 import fcntl
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What the benchmarks of GPUs, weights and losses do, at a small size on a CPU; some want ``make bench``."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import subprocess

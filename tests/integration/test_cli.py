@@ -1,7 +1,5 @@
 """The ``debate`` command as a user types it, and the Python of the tour as it is written."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

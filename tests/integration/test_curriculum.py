@@ -1,7 +1,5 @@
 """A curriculum of two stages with a very small model: what the second begins with, and how it resumes."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

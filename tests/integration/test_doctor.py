@@ -1,7 +1,5 @@
 """``debate doctor`` with a real tiny model: what it prints, leaves and returns."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """``debate eval`` on runs of a tiny model: what it prints, keeps, goes on with and refuses."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess
@@ -215,28 +213,6 @@ def test_a_sweep_has_a_line_for_each_value_before_and_after(figures):
     ]
     assert [row["data"] for row in rows if "minus" in row] == sets
     assert all(out.count(data) >= 2 for data in sets)
-
-
-def test_a_models_folder_is_evaluated_without_a_recipe(evaluate, home):
-    folder = home / "run/checkpoints/step_000002/model"
-    assert (folder / "config.json").is_file()
-    tokenizer = evaluate(str(folder), "--direct", "--on", "gsm8k=gsm8k.jsonl", "debate.max_tokens=4")
-    assert tokenizer[0] in (0, 2), tokenizer
-    assert "Traceback" not in tokenizer[2]
-
-
-@pytest.mark.slow
-def test_several_data_sets_are_a_table_each_and_one_of_all(figures, home, sums):
-    _, found = figures("run", "--weights", "1,newest", *sums, "--table", "t.md")
-    rows = [row for row in found if row["name"] == WINNER]
-    assert [(row["data"], row["evaluation"], row["n"]) for row in rows if "minus" not in row] == [
-        (data, f"run@{step}", count) for data, count in (("gsm8k", 2), ("svamp", 3)) for step in (1, 2)
-    ]
-    gains = [row for row in rows if "minus" in row]
-    assert [(row["data"], row["minus"]) for row in gains] == [("gsm8k", "run@1"), ("svamp", "run@1")]
-    assert all(0 <= row["p"] <= 1 for row in gains)
-    first = (home / "t.md").read_text().split("\n\n")[0]
-    assert first.count("| gsm8k ") == first.count("| svamp ") == 2
 
 
 @pytest.mark.slow

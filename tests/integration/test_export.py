@@ -1,7 +1,5 @@
 """Exported weights, loaded by the lines of their own README in a process that knows nothing of ours."""
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib

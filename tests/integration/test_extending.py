@@ -1,7 +1,5 @@
 """The examples of docs/extending.md, run as they are printed."""
 
-from __future__ import annotations
-
 import importlib
 import re
 import sys

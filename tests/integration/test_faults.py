@@ -1,7 +1,5 @@
 """What can befall a run between two starts, in this process: signals, damage, other settings, clocks."""
 
-from __future__ import annotations
-
 import shutil
 import signal
 from itertools import count

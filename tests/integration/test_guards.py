@@ -1,7 +1,5 @@
 """What alarms, a target and a time limit do to a run, with real steps of a tiny model."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``debate inspect`` of a trained run: in this process, on a terminal, as a page and as a file."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty

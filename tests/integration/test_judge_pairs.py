@@ -1,7 +1,5 @@
 """The judge in training beside the start judge: in a run, after a kill, in report and inspector."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """Training without labels, by the whole loop: what is hidden stays hidden, and the ledger is exact."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """The policy over a server, against a real one in a thread that answers as it is told."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import json

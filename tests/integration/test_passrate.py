@@ -1,7 +1,5 @@
 """Pass rates of training problems: what is counted, kept, gone on with, and trained on."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Each way to hold and to reward debates by a whole run: killed, replayed, explained, read by commands."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from itertools import islice

@@ -1,7 +1,5 @@
 """The quick-start as a user runs it, with wide margins; the figures are benchmarks/quickstart_seeds.py."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

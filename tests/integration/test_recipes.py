@@ -1,7 +1,5 @@
 """Each recipe of configs/rlvr and configs/seeds trains: its own switches, a tiny model, one step."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

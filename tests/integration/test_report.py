@@ -1,7 +1,5 @@
 """``debate report``: from run folders to files, with judges whose accuracy must be found again."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections import Counter

@@ -1,7 +1,5 @@
 """The report's page in a real browser: light, dark and print, with hostile names; skips without Chromium."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Plain RLVR of a base-like model: the tiny recipe climbs."""
 
-from __future__ import annotations
-
 from itertools import product
 from pathlib import Path
 from statistics import fmean

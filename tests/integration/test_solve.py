@@ -1,7 +1,5 @@
 """``debate solve``, ``chat``, ``eval --strategies`` and ``eval ladder``: what they print, keep and refuse."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

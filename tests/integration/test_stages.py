@@ -1,7 +1,5 @@
 """Supervised stages before one of RL: what each begins with, and that kills in any of them change nothing."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """``debate inspect tokens``: what tokens were weighted with, against a plain float64 computation."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from math import exp

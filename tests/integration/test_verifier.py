@@ -1,7 +1,5 @@
 """Training and evaluation with a verifier model: what it says is kept apart from truth."""
 
-from __future__ import annotations
-
 import json
 import re
 from contextlib import ExitStack

@@ -1,7 +1,5 @@
 """Training through a vLLM server that runs already: one that answers as it is told, and a real one."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """The wheel: what is in it, and that it works in an empty environment away from the checkout."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Without labels no gold answer moves anything: whatever the grades, rewards and advantages are the same."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

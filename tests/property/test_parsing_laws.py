@@ -1,7 +1,5 @@
 """Laws of the parser: any text, mutated replies, relabelling, operand swap, case."""
 
-from __future__ import annotations
-
 import sys
 from itertools import pairwise
 

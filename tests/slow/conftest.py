@@ -1,7 +1,5 @@
 """Training runs in processes that fork from one in which everything is imported already."""
 
-from __future__ import annotations
-
 import multiprocessing
 import sys
 from pathlib import Path

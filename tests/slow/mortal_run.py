@@ -3,8 +3,6 @@
 Imported by the process that starts it and, through multiprocessing's fork server, by the one that runs.
 """
 
-from __future__ import annotations
-
 import errno
 import json
 import os

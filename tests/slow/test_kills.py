@@ -1,7 +1,5 @@
 """A run that is killed anywhere, again and again, ends as the one that was left alone: bit for bit."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

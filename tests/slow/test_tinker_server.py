@@ -1,7 +1,5 @@
 """Training by SkyRL's server of the Tinker API, on a CPU: lost on either side, resumed and exported."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

@@ -1,7 +1,5 @@
 """The table of docs/extending.md is the one list of public names; and what importing them costs."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import re
