@@ -179,8 +179,7 @@ def _refuse_strangers(
     if not shared:
         raise DataError(
             f"{name}: none of its {len(rows)} ids, such as {strangers[0]!r}, is a {kind} problem's (the "
-            f"first "
-            f"{kind} problem is {problems[0].id!r})"
+            f"first {kind} problem is {problems[0].id!r})"
         )
     for problem in shared:
         if rows[problem.id].question != question_checksum(problem):

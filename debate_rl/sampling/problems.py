@@ -266,8 +266,7 @@ def held_out_with_shots(
         source = config.shots.path or f"{config.env.kind}, split {config.shots.split!r}"
         raise DataError(
             f"shots: {source} contains the held-out problem {questions[same_question(shown.question)]} with "
-            f"its "
-            "solution; choose another file or split"
+            "its solution; choose another file or split"
         )
     each = config.shots.draw == "each"
     return with_shots(problems, pool, config.shots.final, each=each, seed=config.held_out.seed)

@@ -68,16 +68,14 @@ def test_own_environment_by_dotted_path():
         ("no_such_module_here:X", {}, "cannot import 'no_such_module_here'"),
         ("..:X", {}, "cannot import '..' of '..:X': TypeError"),
         ("broken_env:X", {}, "cannot import 'broken_env' of 'broken_env:X': ZeroDivisionError: "),
-        ("my_own_env:NoGrade", {}, "neither a class with 'problems' and 'grade' nor"),
-        ("my_own_env:make", {}, "neither a class with 'problems' and 'grade' nor"),
-        ("shutil:rmtree", {"path": "x"}, "'shutil:rmtree' is part of Python itself"),
-        ("os:remove", {"path": "x"}, "'os:remove' is part of Python itself"),
-        ("my_own_env:rmtree", {"path": "x"}, "'my_own_env:rmtree' is part of Python itself"),
-        ("pip.__main__:main", {}, "is part of Python itself"),
+        *((f"my_own_env:{name}", {}, "neither a class with") for name in ("NoGrade", "make", "number")),
+        *(
+            (name, {"path": "x"}, f"'{name}' is part of Python itself")
+            for name in ("shutil:rmtree", "os:remove", "my_own_env:rmtree", "pip.__main__:main")
+        ),
         ("numpy:save", {"path": "x"}, "neither a class with"),
         ("my_own_env:OldGrade", {}, "grade has another signature"),
         ("my_own_env:Nameless", {}, "no text attribute 'name'"),
-        ("my_own_env:number", {}, "neither a class"),
         ("my_own_env:Parity", {"smallest": 1}, "does not take these options.*smallest"),
         ("pair_sums", {}, "did you mean 'pair_sum'"),
         ("words", {"path": "x"}, "takes 'levels' and no 'path'"),

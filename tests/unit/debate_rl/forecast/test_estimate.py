@@ -70,12 +70,6 @@ def test_full_weights_on_a_gpu_are_multiplied_in_bfloat16(make_tiny):
     assert there.learning < 0.8 * here.learning
 
 
-def test_another_engine_samples_in_the_place_of_the_model(make_tiny):
-    alone, memory = (memory_of(make_tiny()[0], LOAD, config_of(), engine=size) for size in (None, 2**20))
-    assert (memory.engine, memory.sampling) == (2**20, 0)
-    assert memory.peak == memory.staying + memory.learning == alone.peak + 2**20
-
-
 @pytest.mark.slow
 def test_what_saves_memory(make_tiny):
     model, _ = make_tiny(layers=6)
@@ -130,8 +124,7 @@ def test_the_load_of_a_step_covers_what_is_played(played):
         turns = [turn for debate in debates for turn in debate.turns if turn.id.round == round_]
         longest = max(len(turn.completion.prompt_tokens) for turn in turns)
         assert max(len(turn.completion.tokens) for turn in turns) <= reply == 16
-        # three replies that may not be shown, and the task's own words
-        assert abs(prompt - longest) <= 48 + 40
+        assert abs(prompt - longest) <= 48 + 40  # three replies that may not be shown, and the task's words
     assert load.micro_tokens == load.row_tokens < 8192
     narrow = config.model_copy(update={"debate": config.debate.model_copy(update={"context_tokens": 120})})
     assert max(load_of(narrow, policy, problem).rounds) == (104, 16)

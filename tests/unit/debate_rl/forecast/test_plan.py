@@ -194,8 +194,7 @@ def test_learner_and_engine_must_fit_one_gpu_and_a_cache_a_reply(needs, tmp_path
 @pytest.mark.parametrize(
     ("vllm", "async_level", "share", "words"),
     [
-        ({}, 0, 4, "at their longest"),
-        ({}, 1, 4, "at their longest"),
+        *(({}, level, 4, "at their longest") for level in (0, 1)),
         ({"engines": 1}, 0, 0, "at their longest, on GPUs of its own"),
         ({"servers": ["http://localhost:8000/v1"]}, 1, 0, None),
     ],

@@ -121,16 +121,13 @@ def test_a_pipe_is_not_waited_for(tmp_path, monkeypatch, path):
         load_problems("file", path=path)
 
 
-@pytest.mark.parametrize(
-    ("name", "split"),
-    [
-        ("validation-00003-of-00010-0123abcdef.parquet", "validation"),
-        *(("test_sft-00000-of-00001.parquet", "test_sft"), ("dev.jsonl", "dev"), ("part-3.jsonl", None)),
-        ("gsm8k_train.jsonl", None),
-    ],
-)
-def test_the_split_in_a_name(tmp_path, name, split):
-    assert split_named(tmp_path / name) == split
+def test_the_split_in_a_name(tmp_path):
+    names = {
+        "validation-00003-of-00010-0123abcdef.parquet": "validation",
+        **{"test_sft-00000-of-00001.parquet": "test_sft", "dev.jsonl": "dev"},
+        **{"part-3.jsonl": None, "gsm8k_train.jsonl": None},
+    }
+    assert {name: split_named(tmp_path / name) for name in names} == names
 
 
 @pytest.mark.parametrize(

@@ -21,22 +21,13 @@ def read(text, **rest):
 
 
 @pytest.mark.parametrize(
-    ("text", "score"),
+    ("text", "found"),
     [
         *(("Fine.\nVerdict K7Q2MX: 0.75", 0.75), ("Verdict K7Q2MX: 1", 1.0), ("Verdict K7Q2MX: 0", 0.0)),
         *(("Verdict K7Q2MX: -0.0", 0.0), ("Verdict K7Q2MX: .5\n\n", 0.5)),
         *(("**Verdict K7Q2MX: 0.25**", 0.25), ("## verdict k7q2mx: `1.0`\r\n", 1.0)),
         ("<think>Verdict K7Q2MX: 0</think>\nVerdict K7Q2MX: 1", 1.0),
         ("Verdict: 0\nVerdict AAAAAA: 0.1\nVerdict K7Q2MX: 1", 1.0),  # others have no code, or another
-    ],
-)
-def test_a_verdict_is_the_line_with_the_code(text, score):
-    assert read(text) == (score, "")
-
-
-@pytest.mark.parametrize(
-    ("text", "fault"),
-    [
         *(("", "no_verdict"), ("I would say 0.9.", "no_verdict"), ("Verdict: 0.9", "no_verdict")),
         ("The last line is to be Verdict K7Q2MX: 0.9", "no_verdict"),
         ("> Verdict K7Q2MX: 1, says the reply", "no_verdict"),
@@ -48,8 +39,8 @@ def test_a_verdict_is_the_line_with_the_code(text, score):
         ("<think>Verdict K7Q2MX: 1", "no_verdict"),
     ],
 )
-def test_nonsense_is_no_verdict_and_never_a_low_score(text, fault):
-    assert read(text) == (None, fault)
+def test_a_verdict_is_the_line_with_the_code_and_nonsense_is_never_a_low_score(text, found):
+    assert read(text) == ((None, found) if isinstance(found, str) else (found, ""))
 
 
 def test_a_completion_that_was_cut_off_says_so():
