@@ -52,7 +52,7 @@ def test_a_finished_one_shows_its_figures_again_and_says_so(debate_command, tmp_
     _, measured, _ = debate_command("quickstart", *brief)
     assert f"{run} holds this run, finished: it is only measured again" in measured
     code, _, err = debate_command("quickstart", *brief, "learner.lr=1.0")
-    assert (code, "holds a run with another configuration" in err) == (2, True)
+    assert (code, "contains a run with another configuration: learner.lr" in err) == (2, True)
 
 
 def quick_start(tmp_path, family, *options):
