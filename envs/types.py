@@ -39,8 +39,7 @@ class Extraction:
     """The answer found in a reply, as written; ``answer`` is None if the mode found none.
 
     ``method`` is the rule that found the answer ("boxed", "####", "answer_is", "bare", "last_number",
-    "last_letter", "none", or a rule of another harness). ``span`` is the answer's position in the whole
-    reply. An empty box is the answer "".
+    "last_letter", "none", or a rule of another harness); an empty box is the answer "".
     """
 
     answer: str | None

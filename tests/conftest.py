@@ -1,7 +1,5 @@
 """Small tokenizers and models that several test files use. torch is imported only where one is asked for."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import io
@@ -11,6 +9,7 @@ import signal
 import sys
 import warnings
 from contextlib import asynccontextmanager, contextmanager, redirect_stderr, redirect_stdout
+from types import SimpleNamespace
 from typing import NamedTuple
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -368,9 +367,15 @@ class InProcess:
 
     @asynccontextmanager
     async def session(self):
+        names = {}
+
+        async def run(code):
+            await asyncio.sleep(0)
+            return self.result(code, names)
+
         self.open += 1
         try:
-            yield _InProcessSession(self)
+            yield SimpleNamespace(run=run)
         finally:
             self.open -= 1
 
@@ -387,15 +392,6 @@ class InProcess:
         return Ran("ok", out.getvalue())
 
 
-class _InProcessSession:
-    def __init__(self, programs):
-        self._programs, self._names = programs, {}
-
-    async def run(self, code):
-        await asyncio.sleep(0)
-        return self._programs.result(code, self._names)
-
-
 @pytest.fixture(scope="session")
 def make_programs():
     """Return what makes a place where programs of replies run, in this process."""
@@ -404,5 +400,4 @@ def make_programs():
 
 @pytest.fixture
 def programs():
-    """Return such a place."""
     return InProcess()

@@ -122,7 +122,7 @@ class Driver:
         if visits[-1].end is None:
             return visits[-1]
         following = after(visits[-1], self.stages)
-        return None if following is None else self._begun(visits, following.stage, following.start)
+        return None if following is None else self._begun(visits, *following)
 
     def _begun(self, visits: tuple[Visit, ...], stage: int, start: str) -> Visit:
         """Return a new visit. A stage that is visited again gets another seed."""
@@ -189,10 +189,7 @@ def stage_configs(config: Config) -> Iterator[tuple[StageConfig, Config]]:
 
 
 def check_stage_runs(config: Config, look: Look, *, over: Container[str] = ()) -> None:
-    """Find errors of all stages before anything is trained; ValueError names the stage.
-
-    ``over``: names of stages to skip. Of a supervised stage, only the first replies are read.
-    """
+    """Find errors of all stages but those ``over`` before anything is trained; ValueError names the stage."""
     vocabulary: tuple[str, ...] | None = None
     for index, (stage, own) in enumerate(stage_configs(config)):
         if stage.name in over:

@@ -14,13 +14,6 @@ from debate_rl.metrics.held_out import evaluations_of
 from debate_rl.metrics.intervals import Estimate
 
 
-class Next(NamedTuple):
-    """The stage that follows a visit, by index, and the weights that it begins with; "" for the first."""
-
-    stage: int
-    start: str
-
-
 def ended(visit: Visit, stage: StageConfig, steps: int, looked: Looked | None) -> Visit:
     """Return a visit with its outcome and the reason, after the last step of its run."""
     if stage.figure is None:
@@ -34,17 +27,17 @@ def ended(visit: Visit, stage: StageConfig, steps: int, looked: Looked | None) -
     return msgspec.structs.replace(visit, steps=steps, end=end, why=f"{looked.why}{limit}", **figures)
 
 
-def after(visit: Visit, stages: tuple[StageConfig, ...]) -> Next | None:
-    """Return what follows a visit that has ended; None if the curriculum is over.
+def after(visit: Visit, stages: tuple[StageConfig, ...]) -> tuple[int, str] | None:
+    """Return the stage (by index) and the weights that follow a visit that has ended; None at the end.
 
     After a demotion, the stage before is visited again, from the weights that the demoted stage began with.
     """
     if visit.end == "demoted":
-        return Next(visit.stage - 1, visit.start)
+        return visit.stage - 1, visit.start
     stopped = visit.end == "limit" and stages[visit.stage].at_limit == "stop"
     if stopped or visit.stage + 1 == len(stages):
         return None
-    return Next(visit.stage + 1, f"{STAGES}/{visit.folder}@{visit.steps}")
+    return visit.stage + 1, f"{STAGES}/{visit.folder}@{visit.steps}"
 
 
 def demotes(stage: int, visits: tuple[Visit, ...], stages: tuple[StageConfig, ...]) -> bool:

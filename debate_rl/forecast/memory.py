@@ -143,8 +143,7 @@ def _shown_tokens(debate: DebateConfig, round_: int) -> int:
 class Shape:
     """The widths of a model that determine its memory; ``model`` may be on the meta device.
 
-    ``cached``: numbers per token in the cache. ``adapter``: whether only an adapter learns. ``trained``:
-    bytes of trained weights.
+    ``cached``: numbers per token in the cache; ``trained``: bytes of trained weights.
     """
 
     def __init__(self, model: Any) -> None:

@@ -40,10 +40,7 @@ class Head(Value, frozen=True):
 
 
 class Difficulty(Value, frozen=True):
-    """How often a problem was solved. ``question``: its checksum; ``missing``: samples without an answer.
-
-    Samples that the grader gave no verdict on are not counted.
-    """
+    """How often a problem was solved. ``question``: its checksum; ``missing``: samples without an answer."""
 
     id: str
     question: str
@@ -175,18 +172,14 @@ def _cause(row: Difficulty | None, settings: DifficultyConfig) -> str | None:
 def _refuse_strangers(
     problems: Sequence[Problem], rows: Mapping[str, Difficulty], name: str, kind: str
 ) -> None:
-    """Raise DataError if a file measured none of ``problems``, or one with another question or answer.
-
-    Warn of rows that match none of ``problems``.
-    """
+    """Raise DataError for a file of none of ``problems``, or of other questions; warn of unknown rows."""
     known = {problem.id: problem for problem in problems}
     shared = [known[id] for id in rows if id in known]
     strangers = [id for id in rows if id not in known]
     if not shared:
         raise DataError(
             f"{name}: none of its {len(rows)} ids, such as {strangers[0]!r}, is a {kind} problem's (the "
-            f"first "
-            f"{kind} problem is {problems[0].id!r})"
+            f"first {kind} problem is {problems[0].id!r})"
         )
     for problem in shared:
         if rows[problem.id].question != question_checksum(problem):

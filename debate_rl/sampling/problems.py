@@ -190,10 +190,7 @@ def assumed_problems(config: Config) -> Problems:
 
 
 def without_held_out(config: Config, loaded: Problems) -> Problems:
-    """Return the problems without the trained ones that overlap with held-out ones (``env.decontaminate``).
-
-    DataError for a question that is still in both. Warns of questions that overlap in part.
-    """
+    """Return the problems as ``env.decontaminate`` leaves them; DataError for a question still in both."""
     loaded = _with_trained_on(config, _decontaminated(config, loaded))
     return replace(loaded, overlaps=_shared(config, loaded))
 
@@ -204,10 +201,7 @@ def is_generated_from(config: Config, evaluated: Config) -> bool:
 
 
 def load_mixture(config: Config) -> tuple[Mixture, tuple[Problem, ...]]:
-    """Return the environment of ``env.mix`` and its problems, grouped by set.
-
-    DataError for a set without problems, and for a problem that is in two sets.
-    """
+    """Return the environment of ``env.mix`` and its problems by set; DataError if two sets share one."""
     mix = config.env.mix or ()
     sets = {one.name: _environment(one, key=f"env.mix.{index}.kind") for index, one in enumerate(mix)}
     problems: list[Problem] = []
@@ -272,8 +266,7 @@ def held_out_with_shots(
         source = config.shots.path or f"{config.env.kind}, split {config.shots.split!r}"
         raise DataError(
             f"shots: {source} contains the held-out problem {questions[same_question(shown.question)]} with "
-            f"its "
-            "solution; choose another file or split"
+            "its solution; choose another file or split"
         )
     each = config.shots.draw == "each"
     return with_shots(problems, pool, config.shots.final, each=each, seed=config.held_out.seed)
@@ -334,10 +327,7 @@ def _held_out(config: Config, environment: Environment, key: str) -> tuple[Envir
 
 
 def _split_off(config: Config, environment: Environment) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
-    """Split the problems of one file into (train, held out), by ``held_out.seed`` alone.
-
-    If the file repeats a held-out question, the copies are not trained on either.
-    """
+    """Split one file's problems into (train, held out), without copies of a held-out question in train."""
     held = config.held_out
     for name in NAMED_BY_BOTH:
         if getattr(held, name) is not None:
@@ -361,10 +351,7 @@ def _split_off(config: Config, environment: Environment) -> tuple[tuple[Problem,
 
 
 def _with_trained_on(config: Config, loaded: Problems) -> Problems:
-    """Return ``loaded`` with the number of held-out problems that are trained on.
-
-    DataError if there are any, unless the configuration declares test-time learning.
-    """
+    """Return ``loaded`` with the number of held-out problems that test-time learning trains on."""
     trained, held_out = set(map(_plain, loaded.train)), loaded.never_trained
     if not config.env.test_time_learning:
         if shared := trained & set(map(_plain, held_out)):

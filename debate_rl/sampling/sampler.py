@@ -172,10 +172,7 @@ class Sampler:
     def _take_from(
         self, name: str, size: int, step: int, cursors: dict[str, int], counts: Counter[str]
     ) -> list[int]:
-        """Return the next problems of a set that all gates admit.
-
-        If a whole epoch has none, the gates are lifted for the problems that the step still lacks.
-        """
+        """Return a set's next problems that all gates admit; an epoch without any lifts the gates."""
         chosen: list[int] = []
         refused = 0
         while len(chosen) < size:

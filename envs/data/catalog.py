@@ -21,10 +21,7 @@ _HUB_ID = re.compile(r"(\w[\w.-]*/\w[\w.-]*)(?:/(\w[\w.-]*))?", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class DataSet:
-    """One data set: its hub id and configurations, its splits, and how to parse its rows.
-
-    ``splits`` maps our names of splits to the hub's names.
-    """
+    """One data set: where it is, its splits (the hub's names by ours), and how to parse its rows."""
 
     name: str
     splits: Mapping[str, str]

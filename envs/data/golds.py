@@ -173,8 +173,7 @@ def olympiad(row: Record, choices: Choices) -> str:
 def ground_truth(row: Record, choices: Choices) -> str:
     """Return the gold of an Open-Instruct row: an answer, or constraints.
 
-    Constraints are one function with arguments (RLVR-IFeval), or lists of ids and arguments (IF
-    multi-constraints).
+    Constraints are a function with arguments (RLVR-IFeval) or lists of both (IF multi-constraints).
     """
     kind, field = questions.task(row), row.field("answer", "ground_truth")
     if kind != "instructions":
@@ -226,10 +225,7 @@ def verl_truth(row: Record, choices: Choices) -> str:
 
 
 def choice(row: Record, choices: Choices) -> str:
-    """Return the letter of the right option, given as a letter, an index from 0, or the option's text.
-
-    Raise the row's error for a letter that is also the text of another option.
-    """
+    """Return the letter of the right option, given as a letter, an index from 0, or the option's text."""
     text, field = row.text("answer", *CHOICE), row.field("answer", *CHOICE)
     alone, others = letter_alone(text, choices), texts_of(text, choices)
     if alone and others and alone not in others:

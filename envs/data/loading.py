@@ -146,10 +146,7 @@ def _read(
     is_open: bool,
     seed: int,
 ) -> list[Problem]:
-    """Return the first ``enough`` selected problems (None: all).
-
-    Raise DataError for a bad row; in a loose data set, leave bad rows out and warn about their number.
-    """
+    """Return the first ``enough`` selected problems (None: all); warn of bad rows in a loose data set."""
     problems: list[Problem] = []
     left_out: list[DataError] = []
     seen: dict[str, str] = {}  # the location of each id's first row
@@ -217,7 +214,6 @@ def problem_of(entry: DataSet, row: Record, split: str, *, is_open: bool, seed: 
 
 
 def _own_text(entry: DataSet, row: Record, name: str) -> str | UnsetType:
-    """Return a user's text for a verifier model (rubric or reference); UNSET if the row has none."""
     field = row.find(name, name) if entry.own else None
     return UNSET if field is None or field[1] is None else row.text(name, name)
 
@@ -291,7 +287,6 @@ _KEYS: Mapping[str, Callable[[Problem], str]] = {
 def _wanted(
     levels: Iterable[str | int] | None, subjects: Iterable[str] | None, ids: Iterable[str] | None
 ) -> Mapping[str, frozenset[str]]:
-    """Return the levels, subjects and ids to keep, in plain form; None means no restriction."""
     wanted: dict[str, frozenset[str]] = {}
     if levels is not None:
         wanted["levels"] = frozenset(map(normal_level, listed("levels", levels, int)))

@@ -78,10 +78,7 @@ class Record:
         return self.whole(field, text)
 
     def whole(self, field: str, text: str, *, one_line: bool = False) -> str:
-        """Return a field's text; raise the row's error if it has a lone surrogate.
-
-        With ``one_line``, control characters and line breaks are also errors.
-        """
+        """Return a field's text; raise the row's error for a lone surrogate (``one_line``: or a control)."""
         if HALF_CHARACTER.search(text):
             raise self.error(field, "contains half a character (a lone surrogate)", text)
         if one_line and (control := CONTROL.search(text)):
@@ -300,10 +297,7 @@ def read_hub(
     streamed: bool = False,
     seed: int | None = None,
 ) -> Iterator[Record]:
-    """Yield the rows of a hub data set's split, one configuration after the other.
-
-    With ``streamed``, only the rows that are read are downloaded, and ``seed`` shuffles them in a buffer.
-    """
+    """Yield the rows of a split on the hub by configuration; ``seed`` shuffles a stream in a buffer."""
     count = 0
     for config in configs:
         location = "/".join(part for part in (hub_id, config) if part) + f"[{split}]"

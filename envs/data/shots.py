@@ -31,8 +31,7 @@ def load_shots(
 ) -> tuple[Shot, ...]:
     """Return the solved problems of a data set or a file; of a stream, the first ``POOL`` rows.
 
-    The solution is the row's worked solution (see ``plain_solution``), else the answer alone. Raise DataError
-    if a row has no answer.
+    The solution is the row's worked solution, else the answer alone. DataError for a row without an answer.
     """
     if name in FAMILIES and path is None:
         raise DataError(f"shots: {name} has no written solutions; name a file of examples in shots.path")

@@ -31,8 +31,7 @@ MAX_MISSES = 20_000
 class SyntheticFamily(ABC):
     """A family as an environment, with some of its levels; by default a subclass has all of its levels.
 
-    A family also makes the demonstrations of a warm start. An ``attempt`` is a solver's result, such as two
-    numbers or a reading of a story.
+    It also makes demonstrations; an ``attempt`` is a solver's result, such as two numbers.
     """
 
     levels: tuple[str, ...]
@@ -55,10 +54,7 @@ class SyntheticFamily(ABC):
     def problems(
         self, *, split: str, limit: int | None = None, seed: int | None = None
     ) -> tuple[Problem, ...]:
-        """Return ``limit`` problems of a split, with different ids, in rotation over the levels.
-
-        Raise DataError for an unknown split, a limit below 1, or a level that has too few problems.
-        """
+        """Return ``limit`` distinct problems of a split, in rotation over the levels."""
         if split not in SPLITS:
             raise DataError(f"split: {self.name} has {', '.join(SPLITS)}; got {split!r}")
         if limit is None or limit < 1:

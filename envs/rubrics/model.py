@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from concurrent.futures import Future
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -250,10 +251,8 @@ def together(verdicts: list[Verdict]) -> Verdict:
 
 
 def _run(loop: asyncio.AbstractEventLoop) -> None:
-    try:
+    with closing(loop):
         loop.run_forever()
-    finally:
-        loop.close()
 
 
 async def _cancel_others() -> None:

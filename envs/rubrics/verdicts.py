@@ -151,10 +151,7 @@ def score_prompt(problem: Problem, reply: str, *, rubric: str, fixed: bool = Fal
 
 
 def label_prompt(problem: Problem, reply: str, *, question: str, labels: Mapping[str, str]) -> VerdictPrompt:
-    """Return the prompt that asks which label applies to a reply; ``labels`` maps labels to their meanings.
-
-    It shows the gold answer, because the question is not whether the reply is right but what is wrong.
-    """
+    """Return the prompt, with the gold answer, that asks which label applies; ``labels``: their meanings."""
     gold = [] if problem.answer is None else [_part("answer", escape(problem.answer))]
     lines = "\n".join(f"- {name}: {meaning}" for name, meaning in labels.items())
     ending = LABEL.replace("{question}", question).replace("{labels}", lines)

@@ -1,7 +1,5 @@
 """A recipe that trains in a second, and the command line called in this process."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os
@@ -113,6 +111,18 @@ def python(*words: object, cwd: Path, **environment: str) -> subprocess.Complete
     )
 
 
+def start(*words: object, cwd: Path) -> subprocess.Popen[str]:
+    """Start this Python in another process, which is killed by whoever wants it."""
+    return subprocess.Popen(
+        [sys.executable, *map(str, words)],
+        cwd=cwd,
+        env=ENVIRONMENT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
 def write_recipe(path: Path, *tables: dict[str, Any]) -> Path:
     """Write a recipe of these tables, later ones over earlier ones."""
     path.write_text(tomli_w.dumps(reduce(merged, tables)))
@@ -130,7 +140,7 @@ def wait_until(true: Callable[[], bool], process: subprocess.Popen[str] | None =
     """Wait, however slow the machine is, until something is true; it is an error if a process ends first."""
     while not true():
         assert process is None or process.poll() is None, process.communicate()
-        time.sleep(0.1)
+        time.sleep(0.02)
 
 
 def children(pid: int, words: str) -> list[int]:
@@ -158,6 +168,16 @@ def merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     """Return a table with changes, tables within it included."""
     both = {key: base[key] for key in base.keys() & changes.keys() if isinstance(base[key], dict)}
     return base | changes | {key: merged(both[key], changes[key] or {}) for key in both}
+
+
+def weights_of(session: Any) -> dict[str, Any]:
+    """Return a copy of a session's weights."""
+    return {name: value.clone() for name, value in session.model.state_dict().items()}
+
+
+def same_weights(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Return whether two tables of tensors are equal to the bit."""
+    return one.keys() == other.keys() and all(one[name].equal(other[name]) for name in one)
 
 
 def untimed(run: Path) -> list[dict[str, Any]]:
@@ -221,6 +241,20 @@ def bench_python() -> BenchPython:
     if not list(BENCH.glob("lib/python*/site-packages/vllm")):
         pytest.skip("no vLLM in .venv-bench; make bench")
     return BenchPython()
+
+
+@pytest.fixture(scope="module")  # as long as it is open, no other test can run an event loop
+def browser():
+    """Return a Chromium; without it or playwright the test is skipped."""
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if found is None:
+        pytest.skip("no Chromium on the PATH")
+    with api.sync_playwright() as playwright:
+        words = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+        chromium = playwright.chromium.launch(executable_path=found, args=words)
+        yield chromium
+        chromium.close()
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """A server of chat completions in a thread, which answers each request by a function."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable
@@ -50,9 +48,13 @@ class ModelServer(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.do_POST()
+
     def do_POST(self):
-        data = self.rfile.read(int(self.headers["content-length"]))
-        asked = Asked(self.path, {k.lower(): v for k, v in self.headers.items()}, json.loads(data))
+        data = self.rfile.read(int(self.headers.get("content-length", 0)))
+        headers = {k.lower(): v for k, v in self.headers.items()}
+        asked = Asked(self.path, headers, json.loads(data or "{}"))
         self.server.asked.append(asked)
         answer = self.server.answer(asked)
         if answer.wait is not None:

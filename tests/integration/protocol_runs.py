@@ -1,7 +1,5 @@
 """The recipes of tiny runs, one for each way to hold debates and to reward them."""
 
-from __future__ import annotations
-
 from itertools import permutations
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Learns alone and with other ranks, and writes how far apart the two end: ``torchrun ... FILE OUT``."""
 
-from __future__ import annotations
-
 import copy
 import json
 import sys

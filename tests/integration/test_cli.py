@@ -1,24 +1,22 @@
 """The ``debate`` command as a user types it, and the Python of the tour as it is written."""
 
-from __future__ import annotations
-
+import json
 import os
 import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 import debate_rl
-from debate_rl.metrics.step_log import read_metrics
 from debate_rl.runs.checkpoint import latest_good
+
+from .conftest import ENVIRONMENT, python, steps_of, wait_until
 
 HOME = Path(debate_rl.__file__).parents[1]
 HEAVY = ("torch", "transformers", "peft", "vllm", "datasets")
-ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(HOME), "COLUMNS": "120"}
 SNIPPETS = re.findall(r"```python\n(.*?)```", (HOME / "docs/quickstart.md").read_text("utf-8"), re.DOTALL)
 RUN = "runs/quickstart-pair_sum-0"
 """The run folder that the documents speak of."""
@@ -30,32 +28,34 @@ LISTENING = (
 WARM = ["solve_steps=2", "debate_steps=2", "solve_batch=2", "batch=[2,2,2,2]"]
 
 
-def python(code: str, *, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=cwd,
-        env=ENVIRONMENT | environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+LOADED = """
+import sys
+from debate_rl.commands.main import run
+try:
+    run()
+finally:
+    print(*{name.partition(".")[0] for name in sys.modules}, file=sys.stderr)
+"""
+LIGHT = {
+    "--help": ("numpy", "pydantic"),
+    "inspect run ls": ("textual", "jinja2", "starlette"),
+    "inspect run show 0.0 --json": ("textual", "jinja2", "starlette"),
+    "inspect run why 0.0": ("textual", "jinja2", "starlette"),
+    "replay run": (),
+    "report run": (),
+    "eval regrade run --modes boxed": (),
+}
+"""Commands that ask no model, and what they do without, in addition to ``HEAVY``."""
 
 
-def test_help_names_the_commands_and_loads_no_heavy_package(tmp_path):
-    code = (
-        "import sys\n"
-        "from debate_rl.commands.main import run\n"
-        "sys.argv = ['debate', '--help']\n"
-        "try: run()\n"
-        "finally:\n"
-        "    loaded = {name.partition('.')[0] for name in sys.modules}\n"
-        f"    print(sorted(loaded & set({HEAVY} + ('numpy', 'pydantic'))), file=sys.stderr)\n"
-    )
-    done = python(code, cwd=tmp_path)
+@pytest.mark.parametrize(
+    "words", [pytest.param(one, marks=[pytest.mark.slow] * one.startswith("report")) for one in LIGHT]
+)
+def test_a_command_that_asks_no_model_loads_no_heavy_package(words, folder):
+    done = python("-c", LOADED, *words.split(), cwd=folder)
     assert done.returncode == 0
-    assert all(command in done.stdout for command in ("quickstart", "train", "play"))
-    assert done.stderr == "[]\n"
+    assert not {*HEAVY, *LIGHT[words]} & {*done.stderr.split()}
+    assert words != "--help" or all(name in done.stdout for name in ("quickstart", "train", "play"))
 
 
 @pytest.fixture(scope="module")
@@ -88,13 +88,8 @@ def test_a_trained_run_is_played_with_its_votes_and_rewards(trained, debate_comm
     assert out.count("─ final ballot ") == 3
     assert all(persona in out for persona in ("Methodical Analyst", "Creative", "Devil's Advocate"))
     assert "winner: " in out
-    rewards = [
-        line for line in out.splitlines() if re.match(r"│ (K7|Q2|M4) (round [01]|final ballot) ", line)
-    ]
-    assert len(rewards) == 9
-    assert (
-        debate_command("solve play", RUN, question)[1] == out
-    )  # a family knows its own truth; a seed repeats
+    assert len(re.findall(r"^│ (?:K7|Q2|M4) (?:round [01]|final ballot) ", out, re.MULTILINE)) == 9
+    assert debate_command("solve play", RUN, question)[1] == out  # a seed repeats
     assert debate_command("solve play", RUN, question, "--seed", "1")[1] != out
     assert sorted(Path().rglob("*")) == before
 
@@ -129,22 +124,39 @@ def test_a_file_that_cannot_be_written_is_refused_before_any_work(words, debate_
     assert err == f"debate: --json {file}: cannot be written; name a file in a folder that exists\n"
 
 
+def test_json_of_train_export_play_and_keys(tiny_recipe, debate_command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def said(*words):
+        code, _, err = debate_command(*words, "--json", "said.json")
+        assert code == 0, err
+        return json.loads((tmp_path / "said.json").read_text())
+
+    trained = said("train", tiny_recipe, "run.dir=runs/{seed}", "train.steps=1")
+    assert (trained["run"], trained["steps"], trained["end"]["reason"]) == ("runs/0", 1, "steps")
+    assert trained["wall_seconds"] > 0
+    assert trained["metrics"]["step"] == 0
+    assert said("export", "runs/0") == {
+        "folder": "runs/0/export",
+        "kind": "full",
+        "checkpoint": "runs/0/checkpoints/step_000001",
+    }
+    played = said("solve play", tiny_recipe, "What is 3 + 4?", "--answer", "7")["debate"]
+    assert (played["problem"]["question"], len(played["turns"])) == ("What is 3 + 4?", 9)
+    [key] = said("keys", "train.hours")["keys"]
+    assert (key["name"], key["default"], key["type"]) == ("train.hours", "none", "float or none")
+    assert key["meaning"].startswith("Hours of wall time")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("told", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_a_run_with_all_its_finished_steps_saved(tiny_recipe, tmp_path, told, code):
     command = [sys.executable, "-c", LISTENING, "-X", "faulthandler", "-m", "debate_rl", "train"]
-    with subprocess.Popen(
-        [*command, tiny_recipe, "train.steps=9999", "train.save_every=0"],
-        cwd=tmp_path,
-        env=ENVIRONMENT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    ) as child:
+    piped = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "start_new_session": True}
+    command += [tiny_recipe, "train.steps=9999", "train.save_every=0"]
+    with subprocess.Popen(command, cwd=tmp_path, env=ENVIRONMENT, **piped) as child:
         run = tmp_path / "runs/debate"
-        while not has_lines(run / "metrics.jsonl") and child.poll() is None:
-            time.sleep(0.05)
+        wait_until(lambda: steps_of(run), child)
         os.killpg(child.pid, told)
         try:
             out, err = child.communicate(timeout=300)
@@ -153,7 +165,7 @@ def test_a_signal_ends_a_run_with_all_its_finished_steps_saved(tiny_recipe, tmp_
             pytest.fail(f"hangs: {child.communicate()[1]}")  # with the stack of each thread
     assert (child.returncode, out) == (code, "")
     *steps, last = err.splitlines()
-    done = len(read_metrics(run / "metrics.jsonl"))
+    done = len(steps_of(run))
     assert last == (
         f"debate: stopped by {told.name}; {done} of 9999 steps are saved in runs/debate/checkpoints; "
         "the same command resumes from there"
@@ -163,10 +175,6 @@ def test_a_signal_ends_a_run_with_all_its_finished_steps_saved(tiny_recipe, tmp_
     known += ("step ", "nothing ", "estimate, ", "  ", waiting)
     assert [line for line in steps if not line.startswith(known)] == []
     assert latest_good(run / "checkpoints") == run / f"checkpoints/step_{done:06d}"
-
-
-def has_lines(path: Path) -> bool:
-    return path.exists() and b"\n" in path.read_bytes()
 
 
 @pytest.mark.parametrize("code", SNIPPETS, ids=range(len(SNIPPETS)))

@@ -1,7 +1,5 @@
 """A run by the critique protocol: replayed by other schemes, explained, played."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,18 +1,11 @@
 """A curriculum of two stages with a very small model: what the second begins with, and how it resumes."""
 
-from __future__ import annotations
-
-import inspect
 import json
-import os
 import signal
 import subprocess
 import sys
-import types
-from pathlib import Path
 
 import pytest
-import tomli_w
 import torch
 from safetensors.torch import load_file
 
@@ -23,76 +16,47 @@ from debate_rl.curriculum.record import read_curriculum
 from debate_rl.metrics.held_out import evaluations_of
 from debate_rl.metrics.step_log import read_metrics
 from debate_rl.training.loop import train
-from envs import Grade, GradeStatus
 
-from .conftest import left_by, wait_until
-
-ANSWERS = [f"<solution>\\boxed{{{answer}}}</solution>" for answer in (1, 2)]
+from .conftest import ENVIRONMENT, left_by, merged, model_that_says, wait_until, write_recipe
+from .protocol_runs import NUMBERS, SIZES, Parity
 
 
-class Numbers:
-    """Say 1 to an odd number and 2 to an even one; the second level has larger numbers."""
-
-    name = "numbers"
+class Numbers(Parity):
+    """The second level has larger numbers."""
 
     def problems(self, *, split, limit=None, seed=None):
         numbers = range(1, 9) if split == "train" else range(9, 25)
-        return tuple(Problem(f"{split}{n}", f" {n}", str(2 - n % 2), level=str(1 + n // 5), kind="number")
-                     for n in numbers)  # fmt: skip
-
-    def grade(self, problem, answer):
-        if answer is None:
-            return Grade(GradeStatus.MISSING, "numbers")
-        return Grade(
-            GradeStatus.CORRECT if answer == problem.answer else GradeStatus.WRONG, "numbers", answer
+        return tuple(
+            Problem(f"{split}{n}", f" {n}", str(2 - n % 2), level=str(1 + n // 5), kind="number")
+            for n in numbers
         )
 
 
+PIECES = [*NUMBERS, *(f" {n}" for n in range(1, 25)), "?", "\n"]
+STAGE = {"figure": "direct/accuracy", "target": 0.39, "max_steps": 2}
 RECIPE = {
     "seed": 3,
-    "env": {"kind": "numbers_env:Numbers"},
+    "env": {"kind": f"{__name__}:Numbers"},
     "held_out": {"limit": 16, "every": 1, "samples": 8},
     "debate": {"num_agents": 1, "num_rounds": 1, "max_tokens": 24, "prompts": "tiny"},
     "rewards": {"truth_weight": 1.0},
-    "model": {
-        "device": "cpu",
-        "chat": True,
-        "tiny": {"hidden_size": 32, "layers": 1, "heads": 2, "intermediate_size": 48,
-                 "context_tokens": 512, "init_std": 0.3, "fallback": "none",
-                 "pieces": [*ANSWERS, *(f" {n}" for n in range(1, 25)), "?", "\n"]},
-    },
+    "model": merged(model_that_says(PIECES), {"tiny": SIZES}),
     "learner": {"lr": 3e-3, "warmup_steps": 1, "beta": 0.01},
     "train": {"batch_size": 2, "group_size": 12, "save_every": 1},
     "logging": {"progress": "none", "transcript_tokens": False},
     "stages": [
-        {"name": "small", "figure": "direct/accuracy", "target": 0.39, "max_steps": 2,
-         "sampling": {"levels": [[0, [1]]]}},
-        {"name": "large", "figure": "direct/accuracy", "target": 0.39, "max_steps": 2,
-         "sampling": {"levels": [[0, [2]]]}, "debate": {"max_tokens": 28}},
+        STAGE | {"name": "small", "sampling": {"levels": [[0, [1]]]}},
+        STAGE | {"name": "large", "sampling": {"levels": [[0, [2]]]}, "debate": {"max_tokens": 28}},
     ],
-}  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def numbers(monkeypatch):
-    monkeypatch.setitem(sys.modules, "numbers_env", types.SimpleNamespace(Numbers=Numbers))
-
-
-def config(folder):
-    return Config.model_validate(RECIPE | {"run": {"dir": str(folder)}})
-
-
-def drive(folder, steps=lambda own: train(own).step):
-    return Driver(config(folder), steps, lambda _: None).drive()
+}
 
 
 @pytest.fixture(scope="module")
 def straight(tmp_path_factory):
     """A curriculum that nothing disturbed."""
     folder = tmp_path_factory.mktemp("straight") / "run"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(sys.modules, "numbers_env", types.SimpleNamespace(Numbers=Numbers))
-        drive(folder)
+    config = Config.model_validate(RECIPE | {"run": {"dir": str(folder)}})
+    Driver(config, lambda own: train(own).step, lambda _: None).drive()
     return folder
 
 
@@ -136,12 +100,9 @@ def test_the_record_says_what_each_stage_came_to(straight):
 
 @pytest.mark.slow
 def test_a_curriculum_that_is_killed_in_each_stage_ends_as_the_one_left_alone(tmp_path):
-    head = "from debate import Problem\nfrom envs import Grade, GradeStatus\n\n\n"
-    (tmp_path / "numbers_env.py").write_text(head + inspect.getsource(Numbers))
     begun = ("stages/01_small/metrics.jsonl", "stages/02_large/warm_start", "stages/02_large/metrics.jsonl")
     for name, kills in (("alone", ()), ("killed", begun)):
-        path = tmp_path / f"{name}.toml"
-        path.write_text(tomli_w.dumps(RECIPE | {"run": {"dir": name}}))
+        path = write_recipe(tmp_path / f"{name}.toml", RECIPE, {"run": {"dir": name}})
         for there in kills:
             with command(path) as child:
                 wait_until(lambda name=name, there=there: has_something(tmp_path / name / there), child)
@@ -158,16 +119,13 @@ def test_a_curriculum_that_is_killed_in_each_stage_ends_as_the_one_left_alone(tm
 
 
 def command(path):
-    folder = path.parent
-    home = Path(__file__).parents[2]
-    environment = os.environ | {
-        "PYTHONPATH": f"{folder}:{home}",
-        "DEBATE_OWN_CODE": "1",
-        "OMP_NUM_THREADS": "1",
-    }
-    words = [sys.executable, "-m", "debate_rl", "train", str(path)]
     return subprocess.Popen(
-        words, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-m", "debate_rl", "train", str(path)],
+        cwd=path.parent,
+        env=ENVIRONMENT | {"DEBATE_OWN_CODE": "1"},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
     )
 
 
@@ -192,8 +150,7 @@ def test_a_goal_that_is_reached_ends_the_stage_and_is_seen_again_by_a_resume(tmp
 @pytest.mark.slow
 def test_the_command_line(straight, debate_command, tmp_path, monkeypatch):
     monkeypatch.setenv("DEBATE_OWN_CODE", "1")
-    path = tmp_path / "recipe.toml"
-    path.write_text(tomli_w.dumps(RECIPE | {"run": {"dir": str(straight)}}))
+    path = write_recipe(tmp_path / "recipe.toml", RECIPE, {"run": {"dir": str(straight)}})
     done = debate_command("train", str(path))
     assert done.code == 0, done.err
     assert "01_small: limit, direct/accuracy" in done.out
@@ -214,4 +171,4 @@ def test_the_report_and_the_inspector_show_the_stages(straight, debate_command):
         assert f'"text": "{visit.folder}"' in text
         assert json.dumps(visit.why) in text
     looked = debate_command("inspect", str(straight), "ls")
-    assert "holds 2 runs, name one of them: 01_small, 02_large" in looked.err
+    assert ": 01_small, 02_large" in looked.err

@@ -1,7 +1,5 @@
 """vLLM engines in their own processes, with lookahead: what is killed, and what is left."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

@@ -6,6 +6,7 @@ import re
 import pytest
 
 from debate_rl.metrics.held_out import read_held_out, sentences
+from debate_rl.sampling.problems import OverlapWarning
 from envs.hub import is_reachable
 
 
@@ -13,22 +14,14 @@ def test_train_tells_the_estimate_first(debate_command, tiny_recipe, tmp_path):
     command = ("train", tiny_recipe, f"run.dir={tmp_path / 'run'}")
     code, _, err = debate_command(*command)
     assert code == 0
-    lines = err.splitlines()[:11]
-    start, problems, epoch, baselines, first, model, memory, loading, threads, seconds, step = lines
-    assert start == f"{tmp_path / 'run'}: 2 steps of 2 problems x 2 debates"
-    assert problems == "problems: 20 to train on, 2 held out"
-    assert epoch == "an epoch is 10.0 steps of 2 problems; 2 steps are 0.20 epochs"
-    assert baselines.startswith("baselines include an effect of each persona, as their temperatures differ")
-    assert first.startswith("estimate, if every reply spends its 24 tokens and prompts have up to ")
-    assert re.fullmatch(r"  model   ([\d,]+) parameters, \1 of them trained", model)
-    assert memory.startswith("  memory  about ")
-    assert loading == "loading the model"
     facts = json.loads((tmp_path / "run/run.json").read_text())
-    assert threads.startswith(f"threads: {facts['threads']} of ")
-    assert re.fullmatch(r"  time    about .*: 2 steps of .*; by a short probe of this model", seconds)
-    assert step.startswith("step 0 (1 of 2 done)")
+    starts = ("problems: 20 ", "an epoch is 10.0 steps ", "baselines ", "estimate, ", "  model ", "  memory ")
+    starts += ("loading the model", f"threads: {facts['threads']} of ", "  time ", "step 0 (1 of 2 done)")
+    start, *lines = err.splitlines()[:11]
+    assert start == f"{tmp_path / 'run'}: 2 steps of 2 problems x 2 debates"
+    assert [line[: len(known)] for line, known in zip(lines, starts, strict=True)] == list(starts)
     code, out, err = debate_command(*command)
-    assert (code, err.splitlines()) == (0, [start, loading, "resuming after 2 of 2 steps"])
+    assert (code, err.splitlines()) == (0, [start, "loading the model", "resuming after 2 of 2 steps"])
     assert out.startswith("done: 2 steps")  # this recipe never evaluates
 
 
@@ -36,28 +29,15 @@ def test_a_plan_starts_nothing(debate_command, tiny_recipe, tmp_path, monkeypatc
     monkeypatch.chdir(tmp_path)
     code, out, err = debate_command("train", tiny_recipe, "--plan", "held_out.every=1")
     assert (code, err, list(tmp_path.iterdir())) == (0, "", [])
-    head, rest, *lines = out.splitlines()
-    assert head == "runs/debate: 2 steps of 2 problems x 2 debates; nothing is started"
-    assert rest.startswith("estimate, if every reply spends its 24 tokens and prompts have up to ")
+    head, _, *lines = out.splitlines()
+    assert head.startswith("runs/debate: 2 steps of 2 problems x 2 debates; ")
     assert [line.split()[0] for line in lines] == ["model", "memory", "work", "disk", "time"]
-    _, out, _ = debate_command("train", tiny_recipe, "--plan", "--memory", "80")
-    assert " of 80.0 GiB, " in out
-    assert (
-        "; by the peak of an H100 SXM's data sheet and the time to launch kernels; nothing was run there"
-        in out
-    )
+    assert " of 80.0 GiB, " in debate_command("train", tiny_recipe, "--plan", "--memory", "80").out
+    for given in (["--memory", "80"], ["--plan", "--memory", "0"], ["--plan", "--memory", "nan"]):
+        code, out, err = debate_command("train", tiny_recipe, *given)
+        assert (code, out, err.startswith(f"debate: --memory {given[-1]}: ")) == (2, "", True)
     monkeypatch.setattr("debate_rl.curriculum.train.lacks_gpu", lambda config: True)
-    _, out, _ = debate_command("train", tiny_recipe, "--plan")
-    assert "  assumed this machine's memory, though it has no GPU: --memory 80 plans for one of 80 GiB" in out
-
-
-@pytest.mark.parametrize(
-    "given", [["--memory", "80"], ["--plan", "--memory", "0"], ["--plan", "--memory", "nan"]]
-)
-def test_memory_is_of_a_gpu_that_a_plan_is_for(given, debate_command, tiny_recipe):
-    code, out, err = debate_command("train", tiny_recipe, *given)
-    assert (code, out) == (2, "")
-    assert err.startswith(f"debate: --memory {given[-1]}: is only used with --plan")
+    assert "though it has no GPU" in debate_command("train", tiny_recipe, "--plan").out
 
 
 @pytest.mark.slow
@@ -112,3 +92,22 @@ def test_a_recipe_of_a_known_model_is_planned_without_the_hub(debate_command, mo
     assert "  assumed 4 characters a token: the tokenizer is not on this machine" in lines
     assert lines[-1].startswith("  time    at least ")
     is_reachable.cache_clear()
+
+
+def test_held_out_problems_that_training_sees_in_part_are_told_and_kept(
+    tiny_recipe, tmp_path, debate_command, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    words = [f"w{n}" for n in range(20)]  # 8 runs of 13 words
+    for name, asked in (("train", " ".join(words)), ("held", " ".join(words[:13]))):
+        row = {"id": name[0], "question": asked, "answer": "7"}
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps(row) + "\n")
+    files = ["env.kind=file", "env.levels=none", "env.path=train.jsonl", "held_out.path=held.jsonl"]
+    sizes = ["train.steps=0", "env.limit=none", "held_out.limit=5", "held_out.every=0", "run.dir=run"]
+    with pytest.warns(OverlapWarning, match=r"^1 of 1 .*\(0 the same, 1 by 13-word runs\): h \(1\.00\)$"):
+        code, _, err = debate_command("train", tiny_recipe, *files, *sizes)
+    assert code == 0, err
+    facts = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert facts["overlaps"] == [{"held_out": "h", "train": "t", "kind": "ngram", "share": 1.0}]
+    of = ["train.jsonl", "held.jsonl", "prompts", "train", "held out"]
+    assert [name.split(":")[0] for name in facts["data"]] == of

@@ -1,11 +1,7 @@
 """Exported weights, loaded by the lines of their own README in a process that knows nothing of ours."""
 
-from __future__ import annotations
-
 import json
 import re
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
@@ -17,6 +13,8 @@ from debate_rl.config.recipes import load_config, read_run_config
 from debate_rl.metrics.held_out import read_held_out, sentence
 from debate_rl.runs.weights import load_kept, newest_weights
 from debate_rl.training.loop import train
+
+from .conftest import python
 
 IDS = [[7, 9, 30, 41, 52, 60, 8, 7], [5, 80, 81, 6, 90, 12, 100, 33]]
 TEXT = "<solution> 3 + 4 = 7. \\boxed{ 3 4}</solution>, ünïcode 👩‍🔬"
@@ -66,9 +64,7 @@ def card_code(folder: Path) -> str:
 def loaded_elsewhere(code: str, cwd: Path) -> dict:
     """Run the lines of a model card where our packages cannot be imported, and ask the model."""
     hidden = f"import sys; sys.modules |= dict.fromkeys({OURS})\n"  # None: cannot be imported
-    done = subprocess.run(
-        [sys.executable, "-c", hidden + code + ASK], cwd=cwd, capture_output=True, text=True, timeout=120
-    )
+    done = python("-c", hidden + code + ASK, cwd=cwd)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -121,11 +117,8 @@ def test_a_merged_adapter_is_a_plain_model(export, runs):
     table, tokenizer, _ = loaded_here(runs / "lora")
     assert_same(loaded_elsewhere(card_code(runs / "merged"), runs), table, tokenizer, within=1e-5)
     facts = json.loads((runs / "merged/export.json").read_text())
-    assert (facts["kind"], facts["checkpoint"], facts["policy_version"]) == (
-        "merged",
-        "checkpoints/step_000002",
-        2,
-    )
+    found = (facts["kind"], facts["checkpoint"], facts["policy_version"])
+    assert found == ("merged", "checkpoints/step_000002", 2)
 
 
 def test_the_card_has_the_recipe_and_the_figures_of_the_run(export, runs):
@@ -145,27 +138,20 @@ def test_an_export_is_replaced_and_nothing_else_is(export, runs):
     (runs / "again/stale").touch()
     assert export("full", "--out", "again")[0] == 0
     assert not (runs / "again/stale").exists()
-    code, _, err = export("lora", "--out", "again")
-    assert code == 2
-    assert err == f"debate: --out again: contains an export of {runs / 'full'}; choose another folder\n"
     (runs / "mine").mkdir(exist_ok=True)
     (runs / "mine/notes").write_text("keep")
-    code, _, err = export("full", "--out", "mine")
-    assert (code, err) == (
-        2,
-        "debate: --out mine: contains something that is not an export; choose another folder\n",
-    )
+    for words in (("lora", "--out", "again"), ("full", "--out", "mine"), ("full", "--out", "mine/notes")):
+        code, _, err = export(*words)
+        assert (code, err.startswith(f"debate: --out {words[-1]}: ")) == (2, True)
     assert (runs / "mine/notes").read_text() == "keep"
-    assert export("full", "--out", "mine/notes")[0] == 2
 
 
 def test_what_is_no_run_or_has_no_weights_is_refused(export, runs):
-    code, _, err = export("nowhere")
-    assert (code, err) == (2, "debate: nowhere: not the folder of a run (no config.toml in it)\n")
     (runs / "empty").mkdir(exist_ok=True)
     (runs / "empty/config.toml").write_text((runs / "full/config.toml").read_text())
-    code, _, err = export("empty")
-    assert (code, err) == (2, "debate: empty: has no checkpoint; train it first\n")
+    for name, said in (("nowhere", "not the folder of a run"), ("empty", "has no checkpoint")):
+        code, _, err = export(name)
+        assert (code, err.startswith(f"debate: {name}: {said}")) == (2, True)
     assert not (runs / "empty/export").exists()
 
 

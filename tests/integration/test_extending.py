@@ -1,7 +1,5 @@
 """The examples of docs/extending.md, run as they are printed."""
 
-from __future__ import annotations
-
 import importlib
 import re
 import sys
@@ -76,12 +74,6 @@ def test_each_example_does_what_it_says(folder):
     assert [persona.name for persona in config.agent_personas] == ["Estimator", "Checker", "Estimator"]
 
 
-def write(folder: Path, text: str) -> None:
-    (folder / "my_policy.py").write_text(text)
-    sys.modules.pop("my_policy", None)
-    importlib.invalidate_caches()
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -99,7 +91,8 @@ def write(folder: Path, text: str) -> None:
     ],
 )
 def test_what_is_no_policy_is_refused_in_one_line(folder, text, message):
-    write(folder, text)
+    (folder / "my_policy.py").write_text(text)
+    importlib.invalidate_caches()
     with pytest.raises(ValueError, match=r"^model\.policy: ") as error:
         own_policy("my_policy:make")(object(), object(), chat=True)
     assert str(error.value).startswith(message)

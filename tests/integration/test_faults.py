@@ -1,7 +1,5 @@
 """What can befall a run between two starts, in this process: signals, damage, other settings, clocks."""
 
-from __future__ import annotations
-
 import shutil
 import signal
 from itertools import count
@@ -13,6 +11,8 @@ import torch
 import debate_rl.rollouts.worker
 import debate_rl.training.loop
 import debate_rl.training.run
+from debate_rl.config import Config
+from debate_rl.config.recipes import load_config
 from debate_rl.inference.local import LocalPolicy
 from debate_rl.runs.checkpoint import checkpoints, step_of
 from debate_rl.training.loop import train
@@ -32,13 +32,25 @@ def _own_folder(tmp_path, monkeypatch):
 @pytest.fixture
 def config(tiny_recipe):
     """Return make(folder, *overrides) -> the configuration of a tiny run of three steps."""
-    from debate_rl.config import Config
-    from debate_rl.config.recipes import load_config
+    return lambda folder, *more: load_config(Config, tiny_recipe, [f"run.dir={folder}", *QUIET, *more])
 
-    def make(folder: str, *overrides: str):
-        return load_config(Config, tiny_recipe, [f"run.dir={folder}", *QUIET, *overrides])
 
-    return make
+@pytest.fixture
+def trained(tiny_recipe, debate_command):
+    """Return train(*overrides) -> how the command ended, in the folder ``run``."""
+    return lambda *more: debate_command("train", tiny_recipe, "run.dir=run", *QUIET, *more)
+
+
+@pytest.fixture(scope="module")
+def straight(tiny_recipe, tmp_path_factory):
+    """Return what the run leaves that nothing befalls."""
+    run = tmp_path_factory.mktemp("straight") / "run"
+    train(load_config(Config, tiny_recipe, [f"run.dir={run}", *QUIET]))
+    return left_by(run)
+
+
+def kept_steps():
+    return [step_of(path) for path in checkpoints(Path("run/checkpoints"))]
 
 
 PLACES = {
@@ -53,7 +65,7 @@ PLACES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("place", PLACES)
 def test_a_signal_keeps_every_finished_step_and_the_same_command_goes_on(
-    place, config, tiny_recipe, debate_command, monkeypatch
+    place, trained, straight, monkeypatch
 ):
     module, name, kept = PLACES[place]
     real, calls = getattr(module, name), count()
@@ -63,29 +75,20 @@ def test_a_signal_keeps_every_finished_step_and_the_same_command_goes_on(
             signal.raise_signal(signal.SIGTERM)
         return real(*arguments, **named)
 
-    overrides = ("run.dir=run", *QUIET)
     with monkeypatch.context() as patch:
         patch.setattr(module, name, with_signal)
-        code, out, err = debate_command("train", tiny_recipe, *overrides)
+        code, out, err = trained()
     assert (code, "done" in out) == (143, False)
-    told, last = err.splitlines()[:-1], err.splitlines()[-1]
-    waits = "debate: SIGTERM: the step that is being learnt from is finished and saved first"
-    assert all(line.startswith(waits) for line in told)
-    assert last == (
-        f"debate: stopped by SIGTERM; {kept} of 3 steps are saved in run/checkpoints; "
-        "the same command resumes from there"
-    )
-    assert [step_of(path) for path in checkpoints(Path("run/checkpoints"))] == [kept]
-    assert debate_command("train", tiny_recipe, *overrides)[0] == 0
-    train(config("straight"))
-    assert left_by(Path("run")) == left_by(Path("straight"))
+    *told, last = err.splitlines()
+    assert all(line.startswith("debate: SIGTERM: ") for line in told)
+    assert last.startswith(f"debate: stopped by SIGTERM; {kept} of 3 steps are saved in run/checkpoints; ")
+    assert kept_steps() == [kept]
+    assert trained().code == 0
+    assert left_by(Path("run")) == straight
 
 
 @pytest.mark.slow
-def test_a_second_signal_leaves_at_once_and_keeps_what_was_saved(
-    config, tiny_recipe, debate_command, monkeypatch
-):
-    overrides = ("run.dir=run", *QUIET, "train.save_every=1")
+def test_a_second_signal_leaves_at_once_and_keeps_what_was_saved(trained, straight, monkeypatch):
     real, calls = torch.optim.AdamW.step, count()
 
     def twice(*arguments, **named):
@@ -96,65 +99,46 @@ def test_a_second_signal_leaves_at_once_and_keeps_what_was_saved(
 
     with monkeypatch.context() as patch:
         patch.setattr(torch.optim.AdamW, "step", twice)
-        code, _, err = debate_command("train", tiny_recipe, *overrides)
-    assert code == 130
-    assert err.endswith(
-        "left at once by SIGINT; the same command resumes from the newest checkpoint, if any\n"
-    )
-    assert [step_of(path) for path in checkpoints(Path("run/checkpoints"))] == [1]
-    assert debate_command("train", tiny_recipe, *overrides)[0] == 0
-    train(config("straight"))
-    assert left_by(Path("run")) == left_by(Path("straight"))
+        code, _, err = trained("train.save_every=1")
+    assert (code, "left at once by SIGINT; " in err) == (130, True)
+    assert kept_steps() == [1]
+    assert trained("train.save_every=1").code == 0
+    assert left_by(Path("run")) == straight
 
 
 @pytest.mark.slow
-def test_a_damaged_checkpoint_is_named_and_skipped_and_the_run_ends_as_without(
-    config, tiny_recipe, debate_command
-):
-    overrides = ("run.dir=run", *QUIET, "train.save_every=1")
-    assert debate_command("train", tiny_recipe, *overrides)[0] == 0
-    straight = left_by(Path("run"))
+def test_a_damaged_checkpoint_is_named_and_skipped_and_the_run_ends_as_without(trained, straight):
+    assert trained("train.save_every=1").code == 0
     weights = Path("run/checkpoints/step_000003/model/model.safetensors")
     weights.write_bytes(weights.read_bytes()[:-100])
-    with pytest.warns(UserWarning, match="checkpoint") as notes:
-        assert debate_command("train", tiny_recipe, *overrides)[0] == 0
-    assert [str(note.message) for note in notes] == [
-        f"{weights}: not as it was written; the checkpoint is skipped"
-    ]
+    with pytest.warns(UserWarning, match=rf"^{weights}: .*; the checkpoint is skipped$"):
+        assert trained("train.save_every=1").code == 0
     assert left_by(Path("run")) == straight
     assert Path("run/checkpoints/step_000003.damaged").is_dir()
     shutil.rmtree("run/checkpoints/step_000001")
     for step in (2, 3):
         Path(f"run/checkpoints/step_00000{step}/manifest.json").unlink()
     with pytest.warns(UserWarning, match="checkpoint") as notes:
-        assert debate_command("train", tiny_recipe, *overrides)[0] == 0
-    assert len(notes) == 3
-    assert str(notes[2].message) == "run: no checkpoint is good; the run begins again"
+        assert trained("train.save_every=1").code == 0
+    assert [str(note.message).partition(":")[0] for note in notes][2:] == ["run"]
     assert left_by(Path("run")) == straight
 
 
 @pytest.mark.slow
-def test_a_checkpoint_that_does_not_fit_is_one_line_and_the_first_command_still_goes_on(
-    tiny_recipe, debate_command
-):
-    first = ("train", tiny_recipe, *QUIET, "model.lora_rank=2")
-    assert debate_command(*first)[0] == 0
-    facts = Path("runs/debate/run.json").read_bytes()
-    other = ("model.lora_rank=3", 'run.allow_changes=["model"]')
-    code, _, err = debate_command(*first, *other)
-    assert (code, err) == (
-        2,
-        "debate: runs/debate/checkpoints/step_000003: does not fit this run: "
-        "the adapter has rank 2, this run's has 3 (model.lora_rank)\n",
-    )
-    other = ("model.lora_rank=0", 'run.allow_changes=["model"]')
-    assert "it has an adapter, but this run trains full weights" in debate_command(*first, *other)[2]
-    other = ("model.tiny.hidden_size=24", 'run.allow_changes=["model"]')
-    code, _, err = debate_command(*first, *other)
-    assert (code, err.count("\n")) == (2, 1)
-    assert "step_000003: does not fit this run: " in err
-    assert Path("runs/debate/run.json").read_bytes() == facts
-    assert debate_command(*first)[0] == 0
+def test_a_checkpoint_that_does_not_fit_is_one_line_and_the_first_command_still_goes_on(trained):
+    first = "model.lora_rank=2"
+    assert trained(first).code == 0
+    facts = Path("run/run.json").read_bytes()
+    for other, said in (
+        ("model.lora_rank=3", "the adapter has rank 2, "),
+        ("model.lora_rank=0", "an adapter"),
+        ("model.tiny.hidden_size=24", ""),
+    ):
+        code, _, err = trained(first, other, 'run.allow_changes=["model"]')
+        assert (code, err.count("\n"), "step_000003: does not fit this run: " in err) == (2, 1, True), err
+        assert said in err
+    assert Path("run/run.json").read_bytes() == facts
+    assert trained(first).code == 0
 
 
 @pytest.mark.slow

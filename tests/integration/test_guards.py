@@ -1,7 +1,5 @@
 """What alarms, a target and a time limit do to a run, with real steps of a tiny model."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +16,7 @@ from debate_rl.runs.checkpoint import checkpoints
 from debate_rl.runs.folder import RunFolder
 from debate_rl.training.loop import train
 from debate_rl.training.run import open_training
+from transcripts import RunStore
 
 from .conftest import left_by
 
@@ -58,14 +57,6 @@ def ended_as(run: Path) -> tuple[object, ...]:
 
 def ends(folder: RunFolder) -> list[tuple[str, int]]:
     return [(start["end"]["reason"], start["end"]["step"]) for start in folder.starts]
-
-
-def test_a_run_that_does_all_its_steps_says_so_with_its_wall_time(config):
-    session = train(config("train.steps=1"))
-    facts = json.loads(session.folder.facts.read_text())
-    [start] = facts["starts"]
-    assert start["end"] == {"reason": "steps", "step": 1, "why": session.end.why}
-    assert 0 < facts["wall_seconds"] == start["seconds"] < 100
 
 
 def test_a_target_that_is_met_ends_the_run_and_one_that_is_not_does_not(config):
@@ -114,20 +105,15 @@ def test_an_alarm_of_the_ratio_names_the_tokens_that_are_furthest_from_the_sampl
     assert capsys.readouterr().err.count("  token ") == 3
 
 
-def by_hand(config, run: str) -> Path:
-    """Do two steps, and two more with half the learning rate."""
-    train(config("train.steps=2", run=run))
-    lower = (f"learner.lr={LR / 2}", "run.allow_changes=['learner.lr']")
-    return train(config(*lower, run=run)).folder.path
-
-
 @pytest.mark.slow
 def test_a_rollback_is_a_resume_from_before_the_alarm_with_half_the_learning_rate(config, high_lr):
     session = train(config("train.on_alarm=rollback"))
     assert ends(session.folder) == [("rollback", 3), ("steps", 4)]
     assert session.folder.starts[0]["end"]["back_to"] == 2
     assert [row["lr"] for row in read_metrics(session.folder.metrics)] == [LR, LR, LR / 2, LR / 2]
-    assert ended_as(session.folder.path) == ended_as(by_hand(config, "other"))
+    train(config("train.steps=2", run="other"))
+    lower = (f"learner.lr={LR / 2}", "run.allow_changes=['learner.lr']")
+    assert ended_as(session.folder.path) == ended_as(train(config(*lower, run="other")).folder.path)
 
 
 class Killed(BaseException):
@@ -198,3 +184,25 @@ def test_the_real_detectors_end_a_run_whose_learning_rate_is_a_hundred_times_too
     high = train(config(*watched, f"learner.lr={100 * LR}", run="high"))
     [(reason, steps)] = ends(high.folder)
     assert (reason, steps < 8) == ("alarm", True), high.end
+
+
+def test_debates_of_some_problems_of_each_step_are_kept_and_metrics_are_of_all(
+    tiny_run, tiny_recipe, tmp_path
+):
+    """Of two steps of two problems with two debates each: all, one and no problem are kept."""
+    runs, like_tiny_run = {"all": tiny_run}, ("logging.progress=none", 'advantages.peer.baseline="rae"')
+    for name, number in (("one", 1), ("nothing", 0)):
+        runs[name] = tmp_path / name
+        more = (f"run.dir={runs[name]}", f"logging.transcript_groups={number}", *like_tiny_run)
+        train(load_config(Config, tiny_recipe, more))
+    kept, figures = {}, {}
+    for name, run in runs.items():
+        with RunStore.open(run) as store:
+            kept[name] = {id: record.debate for id, record in store.records()}
+        lines = read_metrics(run / "metrics.jsonl")
+        figures[name] = [{key: line[key] for key in ("accuracy", "loss", "votes/cast")} for line in lines]
+    assert list(kept["one"]) == ["0.0", "0.1", "1.0", "1.1"]
+    assert len(kept["all"]) == 8
+    assert kept["one"].items() <= kept["all"].items()
+    assert not kept["nothing"]
+    assert figures["one"] == figures["nothing"] == figures["all"]

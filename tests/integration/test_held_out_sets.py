@@ -1,7 +1,5 @@
 """Evaluations during training: several held-out sets, solutions alone, and what is kept of them."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

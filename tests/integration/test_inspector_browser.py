@@ -1,10 +1,7 @@
 """The pages in a real browser: nothing of a model's runs, keys work, a run grows under one's eyes."""
 
-from __future__ import annotations
-
 import json
 import re
-import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,11 +12,6 @@ import pytest
 from debate_rl.runs.folder import locked
 from transcripts import RunStore, write_step
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the PATH")
-
-ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 VIEWS = ("", "/graph", "/adoption", "/parse", "/tokens", "/why", "/prompt")
 SERIOUS = ("serious", "critical")
 
@@ -69,14 +61,6 @@ class Watched:
         """Assert that nothing of a model's ran and nothing was asked of others."""
         assert self.page.evaluate("window.ran") is None
         assert self.faults == []
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[object]:
-    with sync_api.sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield found
-        found.close()
 
 
 @pytest.fixture(scope="module")
@@ -138,29 +122,21 @@ def test_keys_go_through_lists_debates_and_views(served, watched):
     page.keyboard.press("j")
     page.keyboard.press("j")
     assert page.evaluate("document.activeElement.textContent") == "0.1"
-    page.keyboard.press("ArrowUp")
-    page.keyboard.press("j")
-    page.keyboard.press("Enter")
-    page.wait_for_url("**/debate/0.1")
-    page.keyboard.press("n")
-    page.wait_for_url("**/debate/0.2")
-    page.keyboard.press("p")
-    page.wait_for_url("**/debate/0.1")
-    page.keyboard.press("g")
-    page.keyboard.press("v")
-    page.wait_for_url("**/debate/0.1/graph")
-    page.keyboard.press("n")
-    page.wait_for_url("**/debate/0.2/graph")
-    page.keyboard.press("N")
-    page.wait_for_url("**/debate/0.1/graph")
-    page.keyboard.press("w")  # the terminal's keys of the views
-    page.wait_for_url("**/debate/0.1/why")
-    page.keyboard.press("v")
-    page.wait_for_url("**/debate/0.1/graph")
-    page.keyboard.press("n")
-    page.wait_for_url("**/debate/0.2/graph")
-    page.keyboard.press("u")
-    page.wait_for_url("**/debate/0.2")
+    for keys, place in (
+        (("ArrowUp", "j", "Enter"), "0.1"),
+        ("n", "0.2"),
+        ("p", "0.1"),
+        ("gv", "0.1/graph"),
+        ("n", "0.2/graph"),
+        ("N", "0.1/graph"),
+        ("w", "0.1/why"),  # the terminal's keys of the views
+        ("v", "0.1/graph"),
+        ("n", "0.2/graph"),
+        ("u", "0.2"),
+    ):
+        for key in keys:
+            page.keyboard.press(key)
+        page.wait_for_url(f"**/debate/{place}")
     page.keyboard.press("?")
     assert at(page, "help").is_visible()
     at(page, "meanings").last.locator("summary").click()

@@ -1,7 +1,5 @@
 """The judge in training beside the start judge: in a run, after a kill, in report and inspector."""
 
-from __future__ import annotations
-
 import json
 import re
 
@@ -21,21 +19,16 @@ from debate_rl.reports.run import load_runs
 from debate_rl.reports.training import sections_of
 from debate_rl.training.loop import train
 
+from .conftest import merged, model_that_says, votes_for
+from .protocol_runs import SIZES
+
 HANDLES = ("K7", "Q2", "M4")
-VOTES = [f"<comparison>{a} > {b}</comparison>" for a in HANDLES for b in HANDLES if a != b]
 SETTINGS = {
     "seed": 5,
     "env": {"kind": "pair_sum", "levels": [1], "limit": 40},
     "held_out": {"limit": 8, "every": 2, "judge_pairs": 6},
     "debate": {"num_rounds": 2, "max_tokens": 24, "prompts": "tiny", "handles": HANDLES},
-    "model": {
-        "device": "cpu",
-        "chat": True,
-        "tiny": {
-            **{"hidden_size": 32, "layers": 1, "heads": 2, "intermediate_size": 48},
-            **{"context_tokens": 512, "fallback": "none", "init_std": 0.3, "pieces": VOTES},
-        },
-    },
+    "model": merged(model_that_says(votes_for(HANDLES, "")), {"tiny": SIZES}),
     "train": {"steps": 4, "batch_size": 2, "group_size": 2, "save_every": 2},
     "logging": {"progress": "none"},
 }

@@ -4,8 +4,6 @@ Distributions of sampler and trainer, masks and not token values, a seed for eac
 for chat models alone, stop strings, truncation, Adam's epsilon, groups without variance, Dr. GRPO.
 """
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

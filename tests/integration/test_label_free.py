@@ -1,12 +1,9 @@
 """Training without labels, by the whole loop: what is hidden stays hidden, and the ledger is exact."""
 
-from __future__ import annotations
-
 import json
 import re
 
 import pytest
-import torch
 
 from debate.policies.scripted import ScriptedPolicy
 from debate_rl.config import Config
@@ -18,7 +15,7 @@ from rewards import RewardConfig
 from rewards.labels import OF_TRUTH, is_labelled
 from transcripts import read_records
 
-from .conftest import merged
+from .conftest import merged, same_weights, weights_of
 from .protocol_runs import PARITY, Parity
 
 TRAIN = {"steps": 4, "batch_size": 3, "group_size": 2, "save_every": 1}
@@ -42,14 +39,6 @@ def config_of(folder, **changes):
     return Config.model_validate(merged(BASE, {"run": {"dir": str(folder)}, **changes}))
 
 
-def weights_of(session):
-    return {name: value.clone() for name, value in session.model.state_dict().items()}
-
-
-def same(one, other):
-    return all(torch.equal(one[name], other[name]) for name in one)
-
-
 EVERYTHING = {
     "rewards": {"labels": 0.0, "pseudo": "majority", "judge_pseudo": True, "peer_weight": "routed"},
     "advantages": {"judge": {"key": "pair"}},
@@ -67,7 +56,7 @@ def test_grades_without_a_label_train_nothing(hidden, tmp_path, monkeypatch):
     one = train(config_of(tmp_path / "one", **changes))
     monkeypatch.setattr(Parity, "turned", True)
     other = train(config_of(tmp_path / "other", **changes))
-    assert same(weights_of(one), weights_of(other)) == hidden
+    assert same_weights(weights_of(one), weights_of(other)) == hidden
     assert not hidden or not (one.folder.path / "labels.jsonl").exists()
 
 
@@ -94,7 +83,7 @@ def test_the_ledger_names_each_label_once_and_is_exact_after_a_stop(tmp_path):
         train_step(session, 1)  # notes labels and is killed before it is saved
     again = train(parts)
     assert again.folder.labels.read_text() == whole.folder.labels.read_text()
-    assert same(weights_of(again), weights_of(whole))
+    assert same_weights(weights_of(again), weights_of(whole))
 
 
 @pytest.mark.slow
@@ -153,4 +142,4 @@ def test_the_measured_weight_of_votes_is_exact_after_a_stop_and_reads_labels_alo
         train_step(session, 2)  # measures and is killed before it is saved
     again = train(parts)
     assert again.ema == whole.ema
-    assert same(weights_of(again), weights_of(whole))
+    assert same_weights(weights_of(again), weights_of(whole))

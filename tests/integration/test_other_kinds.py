@@ -1,7 +1,5 @@
 """One file of numbers, options, texts and instructions: played, trained on and evaluated, each row graded."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """Code that the configuration of a run names, opened by every command that opens a run."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import sys
@@ -13,18 +11,11 @@ import pytest
 import debate.policy
 from debate_rl.config.recipes import OWN_CODE, ConfigError, named_code, read_run_config
 
-COMMANDS = {
-    "train": ("train", "RUN"),
-    "replay": ("replay", "RUN"),
-    "regrade": ("eval", "regrade", "RUN"),
-    "tokens": ("inspect", "tokens", "RUN", "0.0"),
-    "play": ("solve", "play", "RUN", "1 + 1?"),
-    "eval": ("eval", "RUN"),
-    "export": ("export", "RUN"),
-    "train by its file": ("train", "RUN/config.toml"),
-    "play by its file": ("solve", "play", "RUN/config.toml", "1 + 1?"),
-    "eval by its file": ("eval", "RUN/config.toml"),
-}
+COMMANDS = [
+    *("train RUN", "replay RUN", "eval regrade RUN", "inspect tokens RUN 0.0", "solve play RUN 1+1?"),
+    *("eval RUN", "export RUN", "train RUN/config.toml", "solve play RUN/config.toml 1+1?"),
+    "eval RUN/config.toml",
+]
 
 
 @pytest.fixture
@@ -52,8 +43,7 @@ def theirs(folder, tmp_path, monkeypatch):
 @pytest.mark.parametrize(("key", "command"), list(zip(cycle(OWN_CODE), COMMANDS, strict=False)))
 def test_no_command_loads_code_that_a_run_names(key, command, theirs, debate_command):
     run, ran = theirs(key)
-    arguments = [word.replace("RUN", str(run)) for word in COMMANDS[command]]
-    code, out, err = debate_command(*arguments)
+    code, out, err = debate_command(*(word.replace("RUN", str(run)) for word in command.split()))
     assert (code, out) == (2, "")
     assert f"{key}='stranger:thing' names code" in err
     assert err.count("\n") == 1

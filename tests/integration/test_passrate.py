@@ -1,7 +1,5 @@
 """Pass rates of training problems: what is counted, kept, gone on with, and trained on."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -15,13 +13,7 @@ from debate_rl.sampling.difficulty import question_checksum, read_difficulty
 from debate_rl.sampling.problems import load_run_problems
 
 PROBLEMS = 6
-TINY = {
-    "hidden_size": 32,
-    "layers": 1,
-    "heads": 2,
-    "intermediate_size": 48,
-    "context_tokens": 256,
-}
+TINY = {"hidden_size": 32, "layers": 1, "heads": 2, "intermediate_size": 48, "context_tokens": 256}
 RECIPE = {
     "env": {"kind": "pair_sum", "levels": [1, 2], "limit": PROBLEMS},
     "held_out": {"limit": 0},
@@ -64,30 +56,33 @@ def data(config):
     return problems_to_measure(config)
 
 
-def plan_of(config, data, samples=4):
-    return pass_rate_plan(config, data, samples=samples, requests=None)
+@pytest.fixture
+def measured(config, data, tmp_path):
+    """Return measured(solver, samples) -> the rows of the folder's replies and those of this solver."""
+
+    def call(solver, samples=4):
+        plan = pass_rate_plan(config, data, samples=samples, requests=None)
+        return measure(plan, Unopened(lambda: solver), tmp_path)
+
+    return call
 
 
-def test_right_and_missing_samples_are_counted_by_problem(config, data, tmp_path):
-    rows = measure(plan_of(config, data), Unopened(lambda: Solver(data.train)), tmp_path)
-    assert [(row.right, row.samples, row.missing) for row in rows] == [
-        *((0, 4, 1), (1, 4, 1), (2, 4, 1)),
-        *((3, 4, 1), (4, 4, 0), (4, 4, 0)),
-    ]
+def test_right_and_missing_samples_are_counted_by_problem(measured, data):
+    rows = measured(Solver(data.train))
+    assert [(row.right, row.missing) for row in rows] == [(0, 1), (1, 1), (2, 1), (3, 1), (4, 0), (4, 0)]
+    assert {row.samples for row in rows} == {4}
     assert [row.id for row in rows] == [problem.id for problem in data.train]
     assert rows[0].question == question_checksum(data.train[0])
 
 
-def test_what_was_sampled_before_a_stop_is_not_sampled_again(config, data, tmp_path):
-    stopped, whole = Solver(data.train, stop_after=9), Solver(data.train)
+def test_what_was_sampled_before_a_stop_is_not_sampled_again(measured, data):
+    stopped, whole, more = Solver(data.train, stop_after=9), Solver(data.train), Solver(data.train)
     with pytest.raises(KeyboardInterrupt):
-        measure(plan_of(config, data), Unopened(lambda: stopped), tmp_path)
-    measure(plan_of(config, data), Unopened(lambda: whole), tmp_path)
+        measured(stopped)
+    measured(whole)
     assert stopped.asked + whole.asked == 24
-    more = Solver(data.train)
-    rows = measure(plan_of(config, data, samples=6), Unopened(lambda: more), tmp_path)
+    assert {row.samples for row in measured(more, samples=6)} == {6}
     assert more.asked == 12
-    assert {row.samples for row in rows} == {6}
 
 
 def test_the_command_writes_a_file_that_training_reads(debate_command, tmp_path, monkeypatch):

@@ -1,13 +1,10 @@
 """The quick-start as a user runs it, with wide margins; the figures are benchmarks/quickstart_seeds.py."""
 
-from __future__ import annotations
-
 import json
-import os
-import subprocess
-import sys
 
 import pytest
+
+from .conftest import python
 
 
 @pytest.mark.slow
@@ -55,15 +52,12 @@ def test_a_finished_one_shows_its_figures_again_and_says_so(debate_command, tmp_
     _, measured, _ = debate_command("quickstart", *brief)
     assert f"{run} holds this run, finished: it is only measured again" in measured
     code, _, err = debate_command("quickstart", *brief, "learner.lr=1.0")
-    assert (code, "holds a run with another configuration" in err) == (2, True)
+    assert (code, "contains a run with another configuration: learner.lr" in err) == (2, True)
 
 
 def quick_start(tmp_path, family, *options):
-    command = [sys.executable, "-m", "debate_rl.commands.main", "quickstart", "--family", family, *options]
-    command += ["--json", str(tmp_path / "figures.json"), f"run.dir={tmp_path / 'run'}"]
-    done = subprocess.run(
-        command, capture_output=True, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"}, check=False
-    )
+    words = ("-m", "debate_rl", "quickstart", "--family", family, *options)
+    done = python(*words, "--json", "figures.json", f"run.dir={tmp_path / 'run'}", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     rows = json.loads((tmp_path / "figures.json").read_text())
     return {row["name"]: row["value"] for row in rows}, done.stdout

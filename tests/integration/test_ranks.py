@@ -1,7 +1,5 @@
 """Several processes that learn together, by torchrun and gloo on a CPU: what one process does, they do."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -4,8 +4,6 @@ Four solutions of each GSM8K problem, right and wrong, are what four agents say;
 compare them. Everything behind the replies is the real thing: prompts, parser, grader, rewards, rows.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from itertools import combinations

@@ -1,16 +1,11 @@
 """``debate report``: from run folders to files, with judges whose accuracy must be found again."""
 
-from __future__ import annotations
-
 import json
-import subprocess
 import sys
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
-import debate_rl
 from benchmarks.known_judges import Judges, known_records, made_solutions
 from debate import DebateConfig
 from debate.settings import install_hint
@@ -31,33 +26,36 @@ def report(home, debate_command, monkeypatch):
     return lambda *arguments: debate_command("report", *arguments)
 
 
-def known_run(folder: Path, accuracy: float = 0.7, seed: int = 0) -> Path:
-    """Write a run of 200 debates whose judges are known."""
-    records = list(
-        known_records(made_solutions(60, seed=seed), Judges(accuracy), CONFIG, debates=200, seed=seed)
-    )
+@pytest.fixture(scope="module")
+def example(home):
+    """The folder of a run of 200 debates whose judges are right in 0.7 of their votes."""
+    folder = home / "example"
+    records = list(known_records(made_solutions(60, seed=0), Judges(0.7), CONFIG, debates=200, seed=0))
     for step in range(records[-1].step + 1):
         write_step(folder / "transcripts", step, [one for one in records if one.step == step], tokens=False)
     (folder / "config.toml").write_text("[debate]\nnum_agents = 3\n")
     return folder
 
 
-@pytest.fixture(scope="module")
-def example(home):
-    """A run folder that is reported on, made once."""
-    return known_run(home / "example")
-
-
-def test_a_report_is_a_page_and_a_json_file(report, example):
+def test_a_report_is_a_page_and_a_json_file_with_the_answers_first(report, example):
     code, out, err = report("example")
     assert (code, err) == (0, "")
     assert "Report: example/report/report.html (report.json next to it)" in out
-    assert "judge/accuracy" in out
+    lines, command = out.splitlines(), "debate eval example --weights all"
+    assert lines[0] == "Did it learn? Not known."
+    assert lines[3] == "Can the judge be trusted, and is it getting worse? Better than a coin."
+    assert f"      {command}" in lines
     facts = json.loads((example / "report" / "report.json").read_text())
     figures = {figure["name"]: figure for figure in facts["figures"]}
     assert figures["winner/accuracy"]["n"] == 200
     assert figures["judge/accuracy"]["low"] <= 0.7 <= figures["judge/accuracy"]["high"]
+    assert [*facts["answers"]] == ["learned", "judge", "next"]
+    assert facts["answers"]["learned"]["word"] == "not known"
+    assert facts["answers"]["next"]["commands"][0] == command
+    assert {one["state"] for one in facts["findings"]} <= {"found", "nothing found", "too few"}
     assert sorted(path.name for path in (example / "report").iterdir()) == ["report.html", "report.json"]
+    page = (example / "report" / "report.html").read_text()
+    assert page.index("Did it learn?") < page.index(command) < page.index('<details class="folded section')
 
 
 def test_a_filter_and_an_inspector(report, example, home):
@@ -73,30 +71,12 @@ def test_a_filter_and_an_inspector(report, example, home):
     assert "http://127.0.0.1:8000/run/example/debates?filter=" in page
 
 
-def test_the_answers_come_first_on_screen_page_and_json(report, example):
-    code, out, _ = report("example")
-    assert code == 0
-    lines = out.splitlines()
-    assert lines[0] == "Did it learn? Not known."
-    assert lines[3] == "Can the judge be trusted, and is it getting worse? Better than a coin."
-    command = "debate eval example --weights all"
-    assert f"      {command}" in lines
-    facts = json.loads((example / "report" / "report.json").read_text())
-    assert [*facts["answers"]] == ["learned", "judge", "next"]
-    assert facts["answers"]["learned"]["word"] == "not known"
-    assert facts["answers"]["next"]["commands"][0] == command
-    assert {one["state"] for one in facts["findings"]} <= {"found", "nothing found", "too few"}
-    page = (example / "report" / "report.html").read_text()
-    assert page.index("Did it learn?") < page.index(command) < page.index('<details class="folded section')
-
-
 def test_nothing_of_others_is_written_over(report, example, home):
     (home / "mine").mkdir()
     (home / "mine" / "report.json").write_text("my own words")
     code, out, err = report("example", "--out", "mine")
-    assert (code, out) == (2, "")
-    assert err == "debate: mine/report.json: was not written by debate report; choose another --out\n"
-    assert [path.name for path in (home / "mine").iterdir()] == ["report.json"]
+    assert (code, out, err.startswith("debate: mine/report.json: ")) == (2, "", True)
+    assert [path.read_text() for path in (home / "mine").iterdir()] == ["my own words"]
 
 
 @pytest.mark.slow
@@ -157,30 +137,9 @@ def test_what_was_put_in_is_found():
     assert min(held.values()) >= 9
 
 
-@pytest.mark.slow
-def test_what_is_loaded_when(home, example):
-    script = (
-        "import sys\n"
-        "import debate_rl.reports, debate_rl.reports.report, debate_rl.reports.pages\n"
-        "print([m for m in ('matplotlib', 'jinja2') if m in sys.modules])\n"
-        "from debate_rl.commands.report import report\n"
-        "report(['example'], out='again')\n"
-        "print([m for m in ('torch', 'transformers', 'peft', 'vllm') if m in sys.modules])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=home,
-        env={"PYTHONPATH": str(Path(debate_rl.__file__).parents[1])},
-        capture_output=True,
-        text=True,
-    )
-    lines = done.stdout.splitlines()
-    assert (lines[0], lines[-1]) == ("[]", "[]"), done.stderr
-
-
 def test_a_missing_extra_is_one_line(report, example, home, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    code, out, err = report("example", "--out", "without")
-    assert (code, out) == (2, "")
+    code, _, err = report("example", "--out", "without")
+    assert code == 2
     assert err == f"debate: the package 'matplotlib' is not installed: {install_hint('report')}\n"
     assert not (home / "without").exists()

@@ -1,8 +1,5 @@
 """The report's page in a real browser: light, dark and print, with hostile names; skips without Chromium."""
 
-from __future__ import annotations
-
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,11 +12,6 @@ from debate_rl.reports.document import Chart, Document, Section, Series
 from debate_rl.reports.pages import as_html
 from debate_rl.reports.report import judge_run, whole_report
 from transcripts import write_step
-
-playwright = pytest.importorskip("playwright.sync_api")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
-ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 
 EVIL = (
     "<script>window.evil=1</script>",
@@ -67,14 +59,6 @@ def page_file(tmp_path_factory):
     (folder / "one.html").write_text(as_html(whole_report([judged])), encoding="utf-8")
     (folder / "linked.html").write_text(as_html(report, "http://127.0.0.1:1"), encoding="utf-8")
     return folder / "report.html"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with playwright.sync_playwright() as started:
-        found = started.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield found
-        found.close()
 
 
 @pytest.fixture

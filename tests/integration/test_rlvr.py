@@ -1,8 +1,5 @@
-"""Plain RLVR of a base-like model: the recipes of configs/rlvr start, and the tiny one climbs."""
+"""Plain RLVR of a base-like model: the tiny recipe climbs."""
 
-from __future__ import annotations
-
-import json
 from itertools import product
 from pathlib import Path
 from statistics import fmean
@@ -13,7 +10,7 @@ import debate_rl
 from debate.prompting.rebuilding import held_debate
 from debate.prompting.rendering import raw_prompt
 from debate_rl.config import Config
-from debate_rl.config.recipes import load_config
+from debate_rl.config.recipes import load_config, shipped_recipes
 from debate_rl.evaluation.suite import read_suite
 from debate_rl.metrics.step_log import read_metrics
 from debate_rl.training.loop import train
@@ -59,79 +56,13 @@ def test_replies_without_tags_are_sent_read_and_graded_as_the_family_has_it(tmp_
     assert not any(word in out for word in ("judge/accuracy", "winner:wrong"))  # nobody votes
 
 
-GSM8K = [{"question": f"{n} + 1?", "answer": f"It is {n + 1}.\n#### {n + 1}"} for n in range(12)]
-MATH = [
-    {
-        "problem": f"Find ${n} + 1$.",
-        "solution": f"$\\boxed{{{n + 1}}}$",
-        "level": f"Level {4 + n % 2}",
-        "type": "Algebra",
-    }
-    for n in range(12)
-]
-COMMA = [{"instruction_id": ["punctuation:no_comma"], "kwargs": [{}]}]
-INSTRUCTIONS = [
-    {"messages": [{"role": "user", "content": f"Write {n} words."}], "ground_truth": repr(COMMA)}
-    | {"key": f"k{n}", "dataset": "ifeval"}
-    for n in range(12)
-]
-IFEVAL = [
-    {"key": n, "prompt": f"Say {n}.", "instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]}
-    for n in range(4)
-]
-MIXED = [
-    {"messages": [{"role": "user", "content": f"Question: {n} - 1?\nAnswer:"}], "ground_truth": str(n - 1)}
-    | {"dataset": "gsm8k", "constraint_type": None}
-    for n in range(12)
-]
-ROWS = {
-    "gsm8k": (GSM8K[:8], GSM8K[8:]),
-    "overfit": (GSM8K[:8], GSM8K[8:]),
-    "math": (MATH[:8], MATH[8:]),
-    "instructions": (INSTRUCTIONS, IFEVAL),
-    "mixed": (MIXED, GSM8K),
-}
-TINY = "{hidden_size = 32, layers = 1, intermediate_size = 48, fallback = 'ascii', context_tokens = 2048}"
-SMALL = (
-    *(
-        "model.name_or_path=none",
-        f"model.tiny={TINY}",
-        "model.policy=none",
-        "model.vllm=none",
-        "model.lora_rank=0",
-    ),
-    *("model.device=cpu", "model.dtype=auto", "debate.max_tokens=8", "debate.context_tokens=2048"),
-    *("train.steps=1", "train.batch_size=2", "train.group_size=2", "held_out.limit=2"),
-)
-
-
-def recipes() -> list[str]:
-    return sorted(
-        path.stem for path in RECIPES.glob("*.toml") if "tiny" not in path.stem and path.stem != "gpu"
-    )
-
-
 @pytest.mark.slow
 def test_replies_of_every_shipped_suite_fit_the_context_of_a_recipe():
-    for name, one in product(recipes(), (*read_suite("rlvr"), *read_suite("math"))):
-        debate = load_config(Config, f"rlvr/{name}", one.before).debate
+    left = ("rlvr/gpu", "rlvr/tiny", "rlvr/overfit_tiny")
+    recipes = [one for one in shipped_recipes() if one.startswith("rlvr/") and one not in left]
+    for name, one in product(recipes, (*read_suite("rlvr"), *read_suite("math"))):
+        debate = load_config(Config, name, one.before).debate
         assert debate.context_tokens - debate.max_tokens >= 2048  # for the problem and four examples
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:learner.loss=dr_grpo")
-@pytest.mark.parametrize("name", recipes())
-def test_each_recipe_starts(name, tmp_path):
-    files = [tmp_path / "train.jsonl", tmp_path / "held_out.jsonl"]
-    for file, rows in zip(files, ROWS[name.partition("_")[0]], strict=True):
-        file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    paths = (f"env.path={files[0]}", f"held_out.path={files[1]}", f"run.dir={tmp_path / 'run'}")
-    own = ("learner.max_tokens=8",) if "dr_grpo" in name else ()
-    config = load_config(Config, f"rlvr/{name}", [*SMALL, *paths, *own, "logging.progress=none"])
-    session = train(config)
-    [line] = read_metrics(session.folder.metrics)
-    assert 0 <= line["accuracy/round_0"] <= 1
-    assert "eval/direct/accuracy" in line
 
 
 @pytest.mark.slow

@@ -61,19 +61,17 @@ def test_the_command_reads_standard_input(can_run, debate_command, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("words", "line"),
+    ("words", "start"),
     [
-        (("nowhere.py",), "nowhere.py: No such file or directory"),
-        (("--seconds", "0"), "--seconds 0.0: input should be greater than or equal to 0.01"),
-        (
-            ("--memory-mb", f"{10**20}"),
-            f"--memory-mb {10**20}: input should be less than or equal to 16777216",
-        ),
-        (("--memory-mb", "1"), "--memory-mb 1: input should be greater than or equal to 64"),
+        (("nowhere.py",), "nowhere.py: "),
+        (("--seconds", "0"), "--seconds 0.0: "),
+        (("--memory-mb", f"{10**20}"), f"--memory-mb {10**20}: "),
+        (("--memory-mb", "1"), "--memory-mb 1: "),
     ],
 )
-def test_a_mistake_is_one_line(debate_command, programs, words, line):
-    assert debate_command("sandbox", *programs, *words) == (2, "", f"debate: {line}\n")
+def test_a_mistake_is_one_line(debate_command, programs, words, start):
+    code, out, err = debate_command("sandbox", *programs, *words)
+    assert (code, out, err.count("\n"), err.startswith(f"debate: {start}")) == (2, "", 1, True)
 
 
 def test_without_bubblewrap_the_package_is_named(debate_command, programs, monkeypatch, tmp_path):
@@ -128,12 +126,8 @@ def test_unsafe_ends_what_a_program_leaves(caplog):
 
 
 def test_a_configuration_opens_one(can_run):
-    settings = {
-        "env": {"kind": "pair_sum"},
-        "model": {"tiny": {}},
-        "sandbox": {"seconds": 2},
-    }
-    with open_sandbox(Config.model_validate(settings).sandbox) as sandbox:
+    tables = {"env": {"kind": "pair_sum"}, "model": {"tiny": {}}, "sandbox": {"seconds": 2}}
+    with open_sandbox(Config.model_validate(tables).sandbox) as sandbox:
         assert sandbox.limits == Limits(seconds=2)
 
 

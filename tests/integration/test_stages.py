@@ -1,18 +1,15 @@
 """Supervised stages before one of RL: what each begins with, and that kills in any of them change nothing."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
-import tomli_w
 import torch
 from safetensors.torch import load_file
 
 from debate_rl.curriculum.record import read_curriculum
 from debate_rl.metrics.step_log import read_metrics
 
-from .conftest import left_by
+from .conftest import left_by, write_recipe
 
 REPLIES = {"limit": 64, "max_tokens": 128, "batch_size": 16}
 RECIPE = {
@@ -42,9 +39,7 @@ STAGES = {"01_cot": 4, "02_tir": 3, "03_rl": 2}
 
 
 def written(folder, name):
-    path = folder / f"{name}.toml"
-    path.write_text(tomli_w.dumps(RECIPE | {"run": {"dir": str(folder / name)}}))
-    return path
+    return write_recipe(folder / f"{name}.toml", RECIPE, {"run": {"dir": str(folder / name)}})
 
 
 def weights(run, step):

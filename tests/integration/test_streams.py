@@ -1,7 +1,5 @@
 """What the command line prints to: any encoding, a reader that goes away, a full disk, nothing at all."""
 
-from __future__ import annotations
-
 import io
 import os
 import sys
@@ -10,24 +8,15 @@ import pytest
 
 from debate_rl.commands import main
 
-LIGHT = {
-    "help": ("--help",),
-    "keys": ("keys", "learner"),
-    "list": ("inspect", "RUN", "ls"),
-    "debate": ("inspect", "RUN", "show", "0.0", "0.1"),
-    "stats": ("inspect", "RUN", "stats"),
-    "mistake": ("inspect", "nowhere"),
-}
-OF_A_TRAINED_RUN = {
-    "why": ("inspect", "RUN", "why", "0.0"),
-    "replay": ("replay", "RUN", "rewards.truth_weight=0.3"),
-    "regrade": ("eval", "regrade", "RUN", "--clip", "e"),
-    "report": ("report", "RUN"),
-    "tokens": ("inspect", "tokens", "RUN", "0.0"),
-    "eval": ("eval", "RUN"),
-    "play": ("solve", "play", "RUN", "What is 1 + 1?"),
-}
-COMMANDS = [*LIGHT, *(pytest.param(name, marks=pytest.mark.slow) for name in OF_A_TRAINED_RUN)]
+LIGHT = [
+    *("--help", "keys learner", "inspect RUN ls", "inspect RUN show 0.0 0.1", "inspect RUN stats"),
+    "inspect nowhere",
+]
+OF_A_TRAINED_RUN = [
+    *("inspect RUN why 0.0", "replay RUN rewards.truth_weight=0.3", "eval regrade RUN --clip e"),
+    *("report RUN", "inspect tokens RUN 0.0", "eval RUN", "solve play RUN 1+1?"),
+]
+COMMANDS = [*LIGHT, *(pytest.param(one, marks=pytest.mark.slow) for one in OF_A_TRAINED_RUN)]
 
 
 @pytest.fixture
@@ -38,7 +27,7 @@ def call(request, tmp_path, monkeypatch):
         trained = command in OF_A_TRAINED_RUN
         run_of = request.getfixturevalue("folder") / "run" if trained else request.getfixturevalue("run")
         monkeypatch.chdir(tmp_path)
-        words = [str(run_of) if word == "RUN" else word for word in (LIGHT | OF_A_TRAINED_RUN)[command]]
+        words = [str(run_of) if word == "RUN" else word for word in command.split()]
         monkeypatch.setattr(sys, "argv", ["debate", *words])
         monkeypatch.setattr(sys, "stdout", stream)
         with pytest.raises(SystemExit) as end:
@@ -52,9 +41,9 @@ def call(request, tmp_path, monkeypatch):
 def test_what_an_encoding_lacks_is_written_as_its_escape(command, call, monkeypatch):
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="ascii") for _ in range(2))
     monkeypatch.setattr(sys, "stderr", err)
-    assert call(command, out) == (2 if command == "mistake" else 0)
+    assert call(command, out) == (2 if command == "inspect nowhere" else 0)
     out.seek(0)
-    assert out.read() or command == "mistake"
+    assert out.read() or command == "inspect nowhere"
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -62,6 +51,6 @@ def test_a_reader_that_went_away_ends_it_without_a_word(command, call, capsys):
     reader, writer = os.pipe()
     os.close(reader)
     with open(writer, "w", encoding="utf-8", buffering=1) as stream:
-        assert call(command, stream) == (2 if command == "mistake" else 141)
-    if command != "mistake":
+        assert call(command, stream) == (2 if command == "inspect nowhere" else 141)
+    if command != "inspect nowhere":
         assert "rror" not in capsys.readouterr().err

@@ -1,7 +1,5 @@
 """Programs in replies with the real sandbox: hostile ones, runs that are killed, and what commands show."""
 
-from __future__ import annotations
-
 import asyncio
 import signal
 import subprocess

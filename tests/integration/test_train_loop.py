@@ -1,7 +1,5 @@
 """The whole loop with a very small model: what a step writes, repeats, resumes and learns."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys
@@ -37,7 +35,7 @@ from learner.update.config import LOSS_NAMES
 from learner.update.learner import Learner
 from transcripts import read_records
 
-from .conftest import merged, untimed
+from .conftest import merged, same_weights, train_killed, untimed, weights_of
 from .protocol_runs import PARITY
 
 PAIR_SUM = {
@@ -50,12 +48,8 @@ RLVR = {
     "train": {"group_size": 12},
 }
 CORRECTIONS = {
-    "kl": "k1",
-    "kl_in": "reward",
-    "entropy_bonus": 0.01,
-    "tis_cap": 2.0,
-    "max_staleness": 0,
-    "gradient_checkpointing": True,
+    **{"kl": "k1", "kl_in": "reward", "entropy_bonus": 0.01, "tis_cap": 2.0},
+    **{"max_staleness": 0, "gradient_checkpointing": True},
 }
 CONTROLS = ("random_judge", "shuffled_votes", "own_answer")
 
@@ -66,15 +60,6 @@ def config_of(folder, **changes):
 
 def metrics_of(session):
     return read_metrics(session.folder.metrics)
-
-
-def weights_of(session):
-    return {name: value.clone() for name, value in session.model.state_dict().items()}
-
-
-def assert_equal_weights(one, other):
-    assert one.keys() == other.keys()
-    assert all(torch.equal(one[name], other[name]) for name in one)
 
 
 FOUR_STEPS = {
@@ -144,7 +129,7 @@ def test_evaluating_changes_nothing_of_the_training(straight, tmp_path):
         for row in untimed(straight.folder.path)
     ]
     assert untimed(never.folder.path) == trained
-    assert_equal_weights(weights_of(never), weights_of(straight))
+    assert same_weights(weights_of(never), weights_of(straight))
     assert list(read_records(never.folder.transcripts)) == list(read_records(straight.folder.transcripts))
 
 
@@ -211,45 +196,21 @@ def test_a_step_that_cannot_be_learnt_ends_the_run_with_its_finished_steps_saved
     saved = [path.name for path in checkpoints(tmp_path / "run/checkpoints")]
     assert saved == (["step_000002"] if updates == 0 else [])
     if saved:
-        assert_equal_weights(weights_of(train(config)), weights_of(straight))
+        assert same_weights(weights_of(train(config)), weights_of(straight))
         assert untimed(tmp_path / "run") == untimed(straight.folder.path)
 
 
-def test_the_run_folder_holds_checkpoints_and_transcripts(straight):
-    folder = straight.folder
-    assert sorted(p.name for p in folder.transcripts.iterdir()) == [
-        *(f"step_{n:06d}.jsonl.zst" for n in range(4)),
-        "tokens",
-    ]
-    kept = ["best", *(f"step_{n:06d}" for n in (2, 3, 4))]
-    assert sorted(p.name for p in folder.checkpoints.iterdir()) == kept
-    assert json.loads(folder.facts.read_text())["seed"] == 5
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("extra", [{}, PAIR_SUM], ids=["parity", "warm_started_pair_sum"])
-def test_stopping_in_the_third_step_and_going_on_equals_the_straight_run(
-    extra, straight, tmp_path, monkeypatch
-):
-    changes = FOUR_STEPS | extra
-    whole = train(config_of(tmp_path / "whole", **changes)) if extra else straight
+def test_stopping_in_the_third_step_and_going_on_equals_the_straight_run(tmp_path):
+    changes = FOUR_STEPS | PAIR_SUM
+    whole = train(config_of(tmp_path / "whole", **changes))
     config = config_of(tmp_path / "run", **changes)
-
-    def stopped(session, step, *rest):
-        if step == 2:
-            train_step(session, step, *rest)  # its transcripts are written, and nothing after
-            raise KeyboardInterrupt  # not by a signal: as a kill would end it
-        return train_step(session, step, *rest)
-
-    monkeypatch.setattr(loop, "DEBATES", replace(loop.DEBATES, step=stopped))
-    with pytest.raises(KeyboardInterrupt):
-        train(config)
-    monkeypatch.undo()
+    train_killed(config, 2)
     assert len(read_metrics(Path(config.run.dir) / "metrics.jsonl")) == 2
     torch.manual_seed(99)  # another process has other global generators
     resumed = train(config)
     assert untimed(resumed.folder.path) == untimed(whole.folder.path)
-    assert_equal_weights(weights_of(resumed), weights_of(whole))
+    assert same_weights(weights_of(resumed), weights_of(whole))
     assert resumed.ema == whole.ema
     assert list(read_records(resumed.folder.transcripts)) == list(read_records(whole.folder.transcripts))
 
@@ -262,21 +223,9 @@ def test_a_longer_run_at_a_constant_rate_equals_one_of_that_length_from_its_star
     train(config_of(tmp_path / "run", **short))
     longer = train(config_of(tmp_path / "run", **constant))
     assert untimed(longer.folder.path) == untimed(whole.folder.path)
-    assert_equal_weights(weights_of(longer), weights_of(whole))
+    assert same_weights(weights_of(longer), weights_of(whole))
     with pytest.raises(RunFolderError, match=r"train.steps was 4, now 2; .* 'run.allow_changes="):
         train(config_of(tmp_path / "run", **short))
-
-
-@pytest.mark.slow
-def test_the_same_seed_gives_the_same_run_and_another_seed_does_not(tmp_path):
-    steps = {"train": {"steps": 2}}
-    runs = [
-        train(config_of(tmp_path / name, seed=seed, **steps)) for name, seed in (("a", 5), ("b", 5), ("c", 6))
-    ]
-    rows = [untimed(run.folder.path) for run in runs]
-    assert rows[0] == rows[1]
-    assert rows[0] != rows[2]
-    assert_equal_weights(weights_of(runs[0]), weights_of(runs[1]))
 
 
 TALK = {
@@ -318,18 +267,25 @@ def test_variants_run_and_move_the_weights(changes, tmp_path):
     assert all(row["skipped_updates"] == 0 for row in metrics_of(session))
 
 
-DYNAMIC = merged(
-    RLVR,
-    {
-        "debate": {"max_tokens": 1},
-        "train": {"steps": 3, "group_size": 2, "dynamic_sampling": 4, "save_every": 1},
-    },
-)
+def assert_same_after_a_stop(tmp_path, changes, steps=1):
+    """Train to the end at once, and again with a stop; return the session of the first."""
+    whole = train(config_of(tmp_path / "whole", **changes))
+    with open_training(config_of(tmp_path / "parts", **changes)) as session:
+        for step in range(steps):
+            finish_step(session, step, train_step(session, step))
+    resumed = train(config_of(tmp_path / "parts", **changes))
+    assert untimed(resumed.folder.path) == untimed(whole.folder.path)
+    assert same_weights(weights_of(resumed), weights_of(whole))
+    return whole
+
+
+FEW = {"steps": 3, "group_size": 2, "dynamic_sampling": 4, "save_every": 1}
 
 
 def test_dynamic_sampling_fills_a_step_up_and_is_the_same_after_a_stop(tmp_path):
     """Whole replies of one token: most problems' two answers are both wrong, and so teach nothing."""
-    whole = train(config_of(tmp_path / "whole", **DYNAMIC))
+    changes = merged(RLVR, {"debate": {"max_tokens": 1}, "train": FEW})
+    whole = assert_same_after_a_stop(tmp_path, changes)
     rows = metrics_of(whole)
     for row in rows:
         extra, silent = row["sampling/extra_problems"], row["sampling/silent_problems"]
@@ -340,29 +296,12 @@ def test_dynamic_sampling_fills_a_step_up_and_is_the_same_after_a_stop(tmp_path)
     assert {record.step: 0 for record in read_records(whole.folder.transcripts)}.keys() == {0, 1, 2}
     kept = len(list(read_records(whole.folder.transcripts)))
     assert kept == sum(2 * (3 + row["sampling/extra_problems"]) for row in rows)
-    with open_training(config_of(tmp_path / "parts", **DYNAMIC)) as session:
-        finish_step(session, 0, train_step(session, 0))
-    resumed = train(config_of(tmp_path / "parts", **DYNAMIC))
-    assert untimed(resumed.folder.path) == untimed(whole.folder.path)
-    assert_equal_weights(weights_of(resumed), weights_of(whole))
-
-
-ADAPTIVE = merged(
-    RLVR,
-    {
-        "train": {
-            "steps": 2,
-            "group_size": 24,
-            "dynamic_sampling": 1,
-            "adaptive": {"chunk": 8, "right": 1, "wrong": 1},
-            "save_every": 1,
-        }
-    },
-)
 
 
 def test_adaptive_groups_vary_and_are_the_same_after_a_stop_and_in_a_replay(tmp_path):
-    whole = train(config_of(tmp_path / "whole", **ADAPTIVE))
+    adaptive = {"chunk": 8, "right": 1, "wrong": 1}
+    sizes = {"steps": 2, "group_size": 24, "dynamic_sampling": 1, "adaptive": adaptive, "save_every": 1}
+    whole = assert_same_after_a_stop(tmp_path, merged(RLVR, {"train": sizes}))
     rows, records = metrics_of(whole), list(read_records(whole.folder.transcripts))
     scheme, sizes = scheme_of(whole.config), set()
     for step, row in enumerate(rows):
@@ -377,49 +316,24 @@ def test_adaptive_groups_vary_and_are_the_same_after_a_stop_and_in_a_replay(tmp_
         assert [record.advantages for record in of_step] == [one.advantages for one in replayed]
         sizes |= set(groups.values())
     assert {8, 24} <= sizes <= {8, 16, 24}
-    with open_training(config_of(tmp_path / "parts", **ADAPTIVE)) as session:
-        finish_step(session, 0, train_step(session, 0))
-    resumed = train(config_of(tmp_path / "parts", **ADAPTIVE))
-    assert untimed(resumed.folder.path) == untimed(whole.folder.path)
-    assert_equal_weights(weights_of(resumed), weights_of(whole))
-
-
-def broken(monkeypatch, **functions):
-    monkeypatch.setitem(sys.modules, "broken", types.SimpleNamespace(**functions))
-    monkeypatch.setattr("debate_rl.training.loop.MAX_BAD_STEPS", 3)
-
-
-def lossless(inputs, config):
-    return LossOutputs((inputs.logprobs * float("nan")).sum())
-
-
-STUCK = {"train": {"steps": 6, "save_every": 0}}
-
-
-def assert_stuck_after_three(folder):
-    run = folder / "run"
-    rows = read_metrics(run / "metrics.jsonl")
-    assert [row["bad_steps"] for row in rows] == [1, 2, 3]
-    assert [path.name for path in (run / "checkpoints").iterdir()] == ["step_000003"]
-    assert len(list((run / "transcripts").glob("*.jsonl.zst"))) == 3
-    return rows
 
 
 @pytest.mark.slow
 def test_gradients_that_are_no_numbers_end_a_run_with_nothing_lost(tmp_path, monkeypatch):
-    broken(monkeypatch, loss=lossless)
-    changes = merged(STUCK, {"learner": {"loss": "broken:loss"}})
-    with pytest.raises(StuckError) as caught:
-        train(config_of(tmp_path / "run", **changes))
-    assert str(caught.value).startswith(
-        "step 3: 3 steps in a row had no finite gradient or reward and changed nothing; "
-        f"3 of 6 steps are saved in {tmp_path / 'run' / 'checkpoints'}; "
-    )
-    assert "\n" not in str(caught.value)
-    rows = assert_stuck_after_three(tmp_path)
-    assert [row["skipped_updates"] for row in rows] == [1, 1, 1]
-    mended = merged(STUCK, {"run": {"dir": str(tmp_path / "run"), "allow_changes": ["learner.loss"]}})
-    rows = metrics_of(train(config_of(tmp_path / "run", **mended)))
+    def lossless(inputs, config):
+        return LossOutputs((inputs.logprobs * float("nan")).sum())
+
+    monkeypatch.setitem(sys.modules, "broken", types.SimpleNamespace(loss=lossless))
+    monkeypatch.setattr("debate_rl.training.loop.MAX_BAD_STEPS", 3)
+    run, stuck = tmp_path / "run", {"train": {"steps": 6, "save_every": 0}}
+    with pytest.raises(StuckError, match=r"^step 3: 3 steps in a row .*; 3 of 6 steps are saved in [^\n]*$"):
+        train(config_of(run, **merged(stuck, {"learner": {"loss": "broken:loss"}})))
+    rows = read_metrics(run / "metrics.jsonl")
+    assert [(row["bad_steps"], row["skipped_updates"]) for row in rows] == [(1, 1), (2, 1), (3, 1)]
+    assert [path.name for path in (run / "checkpoints").iterdir()] == ["step_000003"]
+    assert len(list((run / "transcripts").glob("*.jsonl.zst"))) == 3
+    mended = merged(stuck, {"run": {"dir": str(run), "allow_changes": ["learner.loss"]}})
+    rows = metrics_of(train(config_of(run, **mended)))
     assert [row["updates"] for row in rows] == [0, 0, 0, 1, 1, 1]
 
 
@@ -428,7 +342,7 @@ def test_a_warm_start_is_shared_with_another_run(tmp_path):
     first = train(config_of(tmp_path / "first", **PAIR_SUM))
     shared = {"env": PAIR_SUM["env"], "warm_start": {"from_run": str(tmp_path / "first")}}
     second = train(config_of(tmp_path / "second", **shared))
-    assert_equal_weights(weights_of(second), weights_of(first))
+    assert same_weights(weights_of(second), weights_of(first))
     assert untimed(second.folder.path) == untimed(first.folder.path)
     with pytest.raises(ValueError, match=r"warm_start.from_run=.*nowhere: has no warm-started weights"):
         train(
@@ -439,13 +353,7 @@ def test_a_warm_start_is_shared_with_another_run(tmp_path):
 @pytest.mark.slow
 def test_a_lora_run_goes_on_from_its_adapter(tmp_path):
     changes = {"model": {"lora_rank": 4}, "learner": {"beta": 0.1}, "train": {"save_every": 1}}
-    whole = train(config_of(tmp_path / "whole", **changes))
-    with open_training(config_of(tmp_path / "parts", **changes)) as session:
-        for step in range(2):
-            finish_step(session, step, train_step(session, step))
-    resumed = train(config_of(tmp_path / "parts", **changes))
-    assert_equal_weights(weights_of(resumed), weights_of(whole))
-    assert untimed(resumed.folder.path) == untimed(whole.folder.path)
+    assert_same_after_a_stop(tmp_path, changes, steps=2)
 
 
 @pytest.mark.slow
@@ -458,31 +366,24 @@ def test_a_run_begins_with_a_checkpoint_of_another(tmp_path):
     start = named_weights(tmp_path / "second", "start")[0]
     taken = load_file(tmp_path / "first/checkpoints/step_000002/model/adapter_model.safetensors")
     kept = load_file(start / "model/adapter_model.safetensors")
-    assert_equal_weights(taken, kept)
+    assert same_weights(taken, kept)
     assert metrics_of(second)[0]["kl_mean"] == pytest.approx(0.0, abs=1e-6)
     assert metrics_of(first)[-1]["kl_mean"] > 0
 
 
-@pytest.fixture
-def open_file(tmp_path):
-    path = tmp_path / "open.jsonl"
-    rows = [{"id": f"o{n}", "question": f"Which is nicer, {n} or {n + 1}?"} for n in range(8)]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return str(path)
-
-
-def open_changes(path, **debate):
-    handles = {"handles": ["K7", "Q2", "M4", "T9"], **debate}
-    return {
-        "env": {"kind": "open", "path": path, "levels": None, "limit": None},
-        "held_out": {"limit": 4, "every": 1},
-        "debate": handles,
-    }
-
-
 @pytest.mark.slow
-def test_open_problems_train_from_peer_votes_only(open_file, tmp_path):
-    session = train(config_of(tmp_path / "run", **open_changes(open_file, num_agents=4)))
+def test_open_problems_train_from_peer_votes_only(tmp_path):
+    rows = [{"id": f"o{n}", "question": f"Which is nicer, {n} or {n + 1}?"} for n in range(8)]
+    path = tmp_path / "open.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    session = train(
+        config_of(
+            tmp_path / "run",
+            env={"kind": "open", "path": str(path), "levels": None, "limit": None},
+            held_out={"limit": 4, "every": 1},
+            debate={"handles": ["K7", "Q2", "M4", "T9"], "num_agents": 4},
+        )
+    )
     rows = metrics_of(session)
     for row in rows:
         assert row["reward/truth/n"] == 0
@@ -502,13 +403,7 @@ def test_a_tiny_policy_learns_an_easy_task(tmp_path):
         debate=RLVR["debate"] | {"max_tokens": 1},
         rewards=RLVR["rewards"],
         learner={"lr": 2e-2, "beta": 0.0, "warmup_steps": 0},
-        train={
-            "steps": 25,
-            "batch_size": 8,
-            "group_size": 8,
-            "sample_batch_size": 64,
-            "save_every": 0,
-        },
+        train={"steps": 25, "batch_size": 8, "group_size": 8, "sample_batch_size": 64, "save_every": 0},
     )
     rows = metrics_of(train(config))
     assert sum(row["accuracy"] for row in rows[:3]) / 3 < 0.4

@@ -1,7 +1,5 @@
 """Training and evaluation with a verifier model: what it says is kept apart from truth."""
 
-from __future__ import annotations
-
 import json
 import re
 from contextlib import ExitStack
@@ -142,30 +140,21 @@ def served(server, **more):
 
 
 @pytest.mark.slow
-def test_a_server_scores_and_its_cost_is_counted(tmp_path, serve):
+def test_a_server_scores_at_a_cost_that_is_counted_and_a_second_run_asks_nothing_anew(tmp_path, serve):
     server = serve(lambda content: (200, opinion(content)))
-    session = train(config_of(tmp_path, **served(server), held_out={"limit": 2, "every": 0}))
-    lines = read_metrics(session.folder.metrics)
-    requests = sum(line["verifier/requests"] for line in lines)
-    assert requests == len(server.asked) - 1  # and the one that looks whether it answers
-    assert all(line["verifier/tokens/prompt"] == 100 * line["verifier/requests"] for line in lines)
-    assert all(line["verifier/tokens/generated"] == 10 * line["verifier/requests"] for line in lines)
+    first = read_metrics(train(config_of(tmp_path, **served(server))).folder.metrics)
+    requests = sum(line["verifier/requests"] for line in first)
+    for line in first:
+        assert line["verifier/tokens/prompt"] == 100 * line["verifier/requests"]
+        assert line["verifier/tokens/generated"] == 10 * line["verifier/requests"]
     kept = [json.loads(line) for line in (tmp_path / "verdicts.jsonl").read_text().splitlines()]
     assert {line["model"] for line in kept} == {"judge-7b"}
-    assert len(kept) == requests
-
-
-@pytest.mark.slow
-def test_a_second_run_asks_nothing_anew_and_learns_the_same(tmp_path, serve):
-    server = serve(lambda content: (200, opinion(content)))
-    first = train(config_of(tmp_path, **served(server)))
     asked = len(server.asked)
+    assert len(kept) == asked - 1 >= requests  # and the one that looks whether it answers
     second = train(config_of(tmp_path, **served(server), run={"dir": str(tmp_path / "again")}))
     assert len(server.asked) == asked + 1  # the one at the start
     same = ("loss", "reward/verdict/mean", "verifier/score", "eval/verifier/direct/score")
-    for one, other in zip(
-        read_metrics(first.folder.metrics), read_metrics(second.folder.metrics), strict=True
-    ):
+    for one, other in zip(first, read_metrics(second.folder.metrics), strict=True):
         assert {n: one.get(n) for n in same} == {n: other.get(n) for n in same}
         assert other["verifier/requests"] == 0
 
@@ -316,13 +305,13 @@ def test_a_model_of_ones_own_machine_scores_in_this_process(tmp_path, monkeypatc
     own = judged | {"run": {"dir": str(tmp_path / "local")}, "held_out": {"limit": 0}}
     session = train(config_of(tmp_path, ("rubric",), **own))
     for line in read_metrics(session.folder.metrics):
-        without = {name: value for name, value in line.items() if name.startswith("verifier/without/")}
+        without = {
+            name.rpartition("/")[2]: line[name] for name in line if name.startswith("verifier/without/")
+        }
+        reasons = {name for name, count in without.items() if count}
         assert line["verifier/verdicts"] == 0  # random words state nothing
-        assert (
-            sum(without.values())
-            == without["verifier/without/truncated"] + without["verifier/without/no_verdict"]
-            > 0
-        )
+        assert reasons
+        assert reasons <= {"truncated", "no_verdict"}
         assert line["verifier/tokens/generated"] <= 3 * line["verifier/requests"]
 
 

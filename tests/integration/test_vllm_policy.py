@@ -1,7 +1,5 @@
 """vLLM beside LocalPolicy: the same prompts, greedy replies and log-probabilities, also after updates."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

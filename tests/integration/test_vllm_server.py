@@ -1,7 +1,5 @@
 """Training through a vLLM server that runs already: one that answers as it is told, and a real one."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
@@ -11,7 +9,6 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -23,77 +20,54 @@ from debate_rl.engines import open_policy
 from debate_rl.inference.vllm_server import VLLMServer
 
 from .conftest import BY_VLLM, steps_of, wait_until, write_recipe
+from .model_server import Answer, Asked, serving
 
 SAID = [5, 6]
 
 
-class FakeServer(ThreadingHTTPServer):
+class FakeServer:
     """Answers two tokens; ``held`` keeps completions waiting, ``refuses`` is the answer to an adapter."""
 
-    daemon_threads = True
-
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.url = f"http://127.0.0.1:{self.server_address[1]}/v1"
-        self.names, self.asked, self.raw = ["base"], [], False
+        self.url, self.names, self.asked, self.raw = "", ["base"], [], False
         self.refuses: tuple[int, str] | None = None
         self.held = threading.Event()
         self.held.set()
 
-    def completion(self, body: dict) -> tuple[int, object]:
+    def __call__(self, asked: Asked) -> Answer:
+        path, body = asked.path.removeprefix("/v1/"), asked.body
+        if path == "models":
+            cards = [{"id": name, "root": name, "max_model_len": 300} for name in self.names]
+            return Answer({"object": "list", "data": cards})
+        self.asked.append((path, body))
+        if path == "unload_lora_adapter":
+            self.names.remove(body["lora_name"])
+            return Answer(b"Success")
+        if path == "completions":
+            return self.completion(body)
+        if self.refuses is not None:
+            return Answer({"error": {"message": self.refuses[1]}}, self.refuses[0])
+        self.names.append(body["lora_name"])
+        return Answer(f"Success: LoRA adapter '{body['lora_name']}' added successfully.".encode())
+
+    def completion(self, body: dict) -> Answer:
         self.held.wait(20)
         if body["model"] not in self.names:
-            return 404, {"error": {"message": f"The model `{body['model']}` does not exist."}}
+            return Answer({"error": {"message": f"The model `{body['model']}` does not exist."}}, 404)
         heat = 1.0 if self.raw else body["temperature"]
         likeliest = {name: -number / heat for number, name in enumerate("abcde")}
         sampled = {"z": -9.0 * body["temperature"]}  # it is told too, likely or not
         odds = {"token_logprobs": [-0.5, -1.5], "tokens": ["a", "b"], "top_logprobs": [sampled | likeliest]}
-        return 200, {"choices": [{"token_ids": SAID, "finish_reason": "length", "logprobs": odds}]}
-
-    def loaded(self, body: dict) -> tuple[int, object]:
-        if self.refuses is not None:
-            return self.refuses[0], {"error": {"message": self.refuses[1]}}
-        self.names.append(body["lora_name"])
-        return 200, f"Success: LoRA adapter '{body['lora_name']}' added successfully."
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: FakeServer
-
-    def do_GET(self):
-        cards = [{"id": name, "root": name, "max_model_len": 300} for name in self.server.names]
-        self.say(200, {"object": "list", "data": cards})
-
-    def do_POST(self):
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        path = self.path.removeprefix("/v1/")
-        self.server.asked.append((path, body))
-        if path == "unload_lora_adapter":
-            self.server.names.remove(body["lora_name"])
-            self.say(200, "Success")
-        else:
-            answers = {"completions": self.server.completion, "load_lora_adapter": self.server.loaded}
-            self.say(*answers[path](body))
-
-    def say(self, status, value):
-        data = value.encode() if isinstance(value, str) else json.dumps(value).encode()
-        self.send_response(status)
-        self.send_header("content-length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, *_):
-        """Write nothing to stderr."""
+        return Answer({"choices": [{"token_ids": SAID, "finish_reason": "length", "logprobs": odds}]})
 
 
 @pytest.fixture
 def server():
-    with FakeServer() as made:
-        thread = threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-        thread.start()
-        yield made
-        made.held.set()
-        made.shutdown()
+    fake = FakeServer()
+    with serving(fake) as found:
+        fake.url = found.url
+        yield fake
+        fake.held.set()
 
 
 @pytest.fixture(scope="module")
@@ -133,21 +107,12 @@ def test_a_server_is_asked_for_tokens_as_vllm_in_this_process_is(server, folder)
     assert body == {
         "model": str(folder / "base"),
         "prompt": list(reply.prompt_tokens),
-        "return_token_ids": True,
-        "temperature": 0.7,
-        "top_p": 1.0,
-        "top_k": 0,
-        "min_p": 0.0,
-        "repetition_penalty": 1.0,
-        "presence_penalty": 0.0,
-        "frequency_penalty": 0.0,
-        "max_tokens": 2,
-        "seed": 7,
-        "stop": [],
+        **{"return_token_ids": True, "temperature": 0.7, "top_p": 1.0, "top_k": 0, "min_p": 0.0},
+        **{"repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0},
+        **{"max_tokens": 2, "seed": 7, "stop": [], "logprobs": 0},
         "stop_token_ids": sorted(policy._speech.ends),
         "include_stop_str_in_output": True,
         "skip_special_tokens": False,
-        "logprobs": 0,
     }
     state = policy.state()
     assert (state.busy, state.steps) == (False, 1)

@@ -1,7 +1,5 @@
 """The wheel: what is in it, and that it works in an empty environment away from the checkout."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -61,17 +59,8 @@ def test_the_wheel_holds_our_packages_and_nothing_else(wheel):
         about = message_from_bytes(archive.read(metadata))
     inside = {name for name in names if ".dist-info/" not in name}
     assert {name.partition("/")[0] for name in inside} == PACKAGES
-    assert {Path(name).suffix for name in inside} == {
-        ".py",
-        ".toml",
-        ".typed",
-        ".html",
-        ".css",
-        ".js",
-        ".svg",
-        ".jsonl",
-        ".mplstyle",
-    }
+    suffixes = ".py .toml .typed .html .css .js .svg .jsonl .mplstyle"
+    assert {Path(name).suffix for name in inside} == {*suffixes.split()}
     pages = HOME / "inspector" / "web"
     assert {str(path.relative_to(HOME)) for path in pages.glob("*/*.*") if path.suffix != ".pyc"} <= inside
     assert {"debate/prompts/default.toml", "debate/prompts/tiny.toml"} <= inside

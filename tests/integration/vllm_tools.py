@@ -9,7 +9,7 @@ import sys
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-import torch
+from vllm_debate import difference
 
 from debate import Message, SampleRequest
 from debate.tools import Ran
@@ -65,16 +65,6 @@ async def ask(policy, programs, requests):
     return await asyncio.gather(*map(one, requests))
 
 
-def difference(model, completion):
-    """Return the largest difference of the log-probabilities of sampled tokens from the model's own."""
-    ids = completion.prompt_tokens + completion.tokens
-    with torch.no_grad():
-        table = model(torch.tensor([ids])).logits[0, len(completion.prompt_tokens) - 1 : -1].log_softmax(-1)
-    ours = table.gather(1, torch.tensor(completion.tokens)[:, None])[:, 0]
-    sampled = torch.tensor([place not in completion.forced for place in range(len(ours))])
-    return float(((torch.tensor(completion.logprobs) - ours) * sampled).abs().max())
-
-
 def said(reply):
     return reply.prompt_tokens, reply.tokens, reply.text, reply.offsets, reply.forced, reply.calls
 
@@ -99,7 +89,7 @@ def main():
             {
                 "calls": sum(len(reply.calls) for reply in replies),
                 "waited": programs.others_done.is_set(),
-                "difference": max(difference(model, reply) for reply in replies),
+                "difference": max(difference(model, reply, 1.0) for reply in replies),
                 "read": all(inner.read(reply.tokens) == (reply.text, reply.offsets) for reply in replies),
                 "greedy": greedy[0] == greedy[1],
                 "greedy_calls": sum(len(one[-1]) for one in greedy[0]),

@@ -1,7 +1,5 @@
 """What a filter finds by SQL is what it finds by looking at every record; parsing fails in one way only."""
 
-from __future__ import annotations
-
 import tempfile
 from fractions import Fraction
 from itertools import pairwise, permutations

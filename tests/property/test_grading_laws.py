@@ -23,16 +23,19 @@ from envs.grading.strictness import breaks_form, same_spelling
 from envs.types import MODES
 
 PIECES = [
-    *("\\boxed{", "}", "{", "####", "answer is ", "The final answer: ", "<think>", "</think>", "5", " "),
-    *("-", "\n"),
-]
-PIECES += [
-    *("$", "\\frac{1}{2}", ",", "1,200", "%", "\\text{ cm}", "or", "=", "x", "^", "\\", "|", ".", "/", "!"),
-    *("\x00", "５", "∞", "×", "½", "²", "*10^3", "°C", "\\approx ", "\\[", "\\]", "**", ", which "),
-    *(" because ", "twenty ", "A1"),
-]
+    "\\boxed{", "}", "{", "####", "answer is ", "The final answer: ", "<think>", "</think>", "5", " ",
+    "-", "\n", "$", "\\frac{1}{2}", ",", "1,200", "%", "\\text{ cm}", "or", "=", "x", "^", "\\", "|", ".",
+    "/", "!", "\x00", "５", "∞", "×", "½", "²", "*10^3", "°C", "\\approx ", "\\[", "\\]", "**", ", which ",
+    " because ", "twenty ", "A1",
+]  # fmt: skip
 replies = st.one_of(st.text(max_size=200), st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
 integers = st.integers(-(10**9), 10**9)
+
+
+def status_of(answer, gold):
+    verdict = exact(answer, gold)
+    assert verdict is not None
+    return verdict.status
 
 
 @given(replies, st.sampled_from(MODES))
@@ -109,9 +112,7 @@ def test_a_shape_is_never_another(a, b, answer, gold):
         a == b and "within" in (answer, gold)
     ):
         return
-    verdict = exact(SHAPES[answer].format(a, b), SHAPES[gold].format(a, b))
-    assert verdict is not None
-    assert verdict.status == "wrong"
+    assert status_of(SHAPES[answer].format(a, b), SHAPES[gold].format(a, b)) == "wrong"
 
 
 @given(st.integers(0, 23), st.integers(0, 59), st.integers(0, 23), st.integers(0, 59))
@@ -137,9 +138,7 @@ def test_scales_multiply_and_other_words_are_no_unit(n, names, plural, words):
         value *= SCALES[name]
     text = f"{n} {' '.join(names)}{'s' if plural else ''}"
     for answer, gold, right in ((text, value, True), (text, n, False), (f"{n} {words}", n, False)):
-        verdict = exact(answer, str(gold))
-        assert verdict is not None
-        assert (verdict.status == "correct") is right
+        assert (status_of(answer, str(gold)) == "correct") is right
 
 
 @given(integers, st.integers(1, 10**6), st.integers(1, 50))
@@ -158,18 +157,14 @@ def test_money_and_units_do_not_change_a_number(whole, cents):
         *(f"${plain}", rf"\${plain}", f"{plain} dollars", rf"{plain}\text{{ cm}}", f"x = {plain}"),
         f"${plain}$",
     ):
-        verdict = exact(form, plain)
-        assert verdict is not None
-        assert verdict.status == "correct"
+        assert status_of(form, plain) == "correct"
 
 
 @given(integers, integers)
 def test_a_chain_of_different_numbers_is_never_right(a, b):
     if a != b:
         for gold in (a, b):
-            verdict = exact(f"{a}={b}", str(gold))
-            assert verdict is not None
-            assert verdict.status == "wrong"
+            assert status_of(f"{a}={b}", str(gold)) == "wrong"
 
 
 @given(st.integers(0, 999_999))
@@ -189,49 +184,18 @@ def test_words_of_a_number_are_that_number(n):
 
 @given(integers)
 def test_a_percent_is_its_number_and_not_a_hundredth(n):
-    verdict = exact(rf"{n}\%", str(n))
-    assert verdict is not None
-    assert verdict.status == "correct"
-    hundredth = exact(rf"{n}\%", f"{n}/100")
-    assert hundredth is not None
-    assert (hundredth.status == "correct") == (n == 0)
+    assert status_of(rf"{n}\%", str(n)) == "correct"
+    assert (status_of(rf"{n}\%", f"{n}/100") == "correct") == (n == 0)
 
 
 BRACKETS = [
-    *(
-        ("(", ")"),
-        ("[", "]"),
-        ("{", "}"),
-        (r"\{", r"\}"),
-        (r"\left(", r"\right)"),
-        (r"\langle ", r"\rangle "),
-    ),
-    *((r"\sqrt{", "}"), (r"\frac{1}{", "}"), (r"\text{", "}"), (r"\boxed{", "}"), ("|", "|"), ("x^{", "}")),
-    *(
-        (r"\lfloor ", r"\rfloor "),
-        (r"\lceil ", r"\rceil "),
-        ("2^", ""),
-        ("-", ""),
-        ("(-", ")"),
-        (r"\sin ", ""),
-    ),
-    *(
-        ("1,(", ")"),
-        (r"\log_{", "}(2)"),
-        (r"\frac", "{1}{2}"),
-        (r"\begin{pmatrix}", r"\end{pmatrix}"),
-        ("x=(", ")"),
-    ),
-    *(
-        (r"\sqrt[3]{", "}"),
-        ("1+(", ")"),
-        (r"\pm ", ""),
-        (r"\cup(", ")"),
-        ("f(", ")"),
-        ("x_{", "}"),
-        (r"\binom{9}{", "}"),
-    ),
-]
+    ("(", ")"), ("[", "]"), ("{", "}"), (r"\{", r"\}"), (r"\left(", r"\right)"),
+    (r"\langle ", r"\rangle "), (r"\sqrt{", "}"), (r"\frac{1}{", "}"), (r"\text{", "}"),
+    (r"\boxed{", "}"), ("|", "|"), ("x^{", "}"), (r"\lfloor ", r"\rfloor "), (r"\lceil ", r"\rceil "),
+    ("2^", ""), ("-", ""), ("(-", ")"), (r"\sin ", ""), ("1,(", ")"), (r"\log_{", "}(2)"),
+    (r"\frac", "{1}{2}"), (r"\begin{pmatrix}", r"\end{pmatrix}"), ("x=(", ")"), (r"\sqrt[3]{", "}"),
+    ("1+(", ")"), (r"\pm ", ""), (r"\cup(", ")"), ("f(", ")"), ("x_{", "}"), (r"\binom{9}{", "}"),
+]  # fmt: skip
 
 
 @contextmanager
@@ -272,11 +236,8 @@ AROUND = [
     r"\sin({})", r"|{}|",
 ]  # fmt: skip
 POWERS = [
-    *(
-        *("{}^{{{}}}", "{}^{}", "{}**{}", "{} ^ {{ {} }}", r"\left({}\right)^{{{}}}", "{{{}}}^{{{}}}"),
-        "({})^({})",
-    )
-]
+    "{}^{{{}}}", "{}^{}", "{}**{}", "{} ^ {{ {} }}", r"\left({}\right)^{{{}}}", "{{{}}}^{{{}}}", "({})^({})",
+]  # fmt: skip
 
 
 @given(
@@ -338,16 +299,12 @@ def test_two_letters_are_no_letter(a, b, joint, small):
 @given(replies)
 def test_every_readable_answer_is_itself(answer):
     if clean(answer):
-        verdict = exact(answer, answer)
-        assert verdict is not None
-        assert verdict.status == "correct"
+        assert status_of(answer, answer) == "correct"
 
 
 @given(integers, integers)
 def test_integers_are_equal_when_they_are(a, b):
-    verdict = exact(f"{a:,}", str(b))
-    assert verdict is not None
-    assert (verdict.status == "correct") == (a == b)
+    assert (status_of(f"{a:,}", str(b)) == "correct") == (a == b)
 
 
 @given(

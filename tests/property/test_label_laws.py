@@ -1,7 +1,5 @@
 """Without labels no gold answer moves anything: whatever the grades, rewards and advantages are the same."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -138,12 +136,12 @@ def renumbered(debate, order):
 
     turns = tuple(
         replace(
-            turn,
-            id=moved(turn.id),
-            shown=tuple(map(moved, turn.shown)),
-            compared=tuple(map(moved, turn.compared)),
+            one,
+            id=moved(one.id),
+            shown=tuple(map(moved, one.shown)),
+            compared=tuple(map(moved, one.compared)),
         )
-        for turn in debate.turns
+        for one in debate.turns
     )
     votes = tuple(
         replace(vote, judge=moved(vote.judge), left=moved(vote.left), right=moved(vote.right))

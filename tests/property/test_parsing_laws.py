@@ -1,6 +1,7 @@
 """Laws of the parser: any text, mutated replies, relabelling, operand swap, case."""
 
-from __future__ import annotations
+import sys
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -18,58 +19,12 @@ MIRROR = {"left": "right", "right": "left", "tie": "tie"}
 SIGNS = {"left": [">", ">>", "≻", "&gt;", " is better than "], "right": ["<", "&lt;", " is worse than "]}
 SIGNS |= {"tie": ["=", "==", "≈", "~", " is tied with "]}
 PIECES = (
-    *(
-        "<solution>",
-        "</solution>",
-        "<evaluation>",
-        "</evaluation>",
-        "<comparison>",
-        "</comparison>",
-        "<think>",
-    ),
-    *(
-        "</think>",
-        "&lt;solution&gt;",
-        "&lt;/comparison&gt;",
-        "< Solution >",
-        "<comparison/>",
-        "\\boxed{",
-        "}",
-        "{",
-    ),
-    *(
-        "K7",
-        "q2",
-        "M4",
-        "X5",
-        "Z9",
-        " > ",
-        " < ",
-        " = ",
-        "&gt;",
-        "\n",
-        "\r\n",
-        ": because ",
-        "- ",
-        "**",
-        "1. ",
-        " and ",
-    ),
-    *(
-        " are tied",
-        " is better than ",
-        "\u200b",
-        "\x00",
-        "\ud800",
-        "\u212a",
-        "\u0301",
-        "`",
-        "```\n",
-        ", ",
-        "; ",
-        "?",
-    ),
-)
+    "<solution>", "</solution>", "<evaluation>", "</evaluation>", "<comparison>", "</comparison>", "<think>",
+    "</think>", "&lt;solution&gt;", "&lt;/comparison&gt;", "< Solution >", "<comparison/>", "\\boxed{", "}",
+    "{", "K7", "q2", "M4", "X5", "Z9", " > ", " < ", " = ", "&gt;", "\n", "\r\n", ": because ", "- ", "**",
+    "1. ", " and ", " are tied", " is better than ", "\u200b", "\x00", "\ud800", "\u212a", "\u0301", "`",
+    "```\n", ", ", "; ", "?",
+)  # fmt: skip
 REPLIES = (
     "<solution>2 + 2 = \\boxed{4}</solution>\n<evaluation>K7 is right, Q2 < M4?</evaluation>\n"
     "<comparison>\nK7 > Q2: Q2 adds wrongly\n- **M4** = K7\nQ2 < M4 < K7\n</comparison>",
@@ -100,14 +55,11 @@ def _check(text: str, parsed: ParsedTurn) -> None:
     """Everything that holds for each reading of each text."""
     whole = Span(0, len(text))
     sections = [s for s in (parsed.solution, parsed.evaluation, parsed.comparison_block) if s]
-    for span in (
-        *sections,
-        parsed.comparison,
-        parsed.thinking,
-        *(failure.span for failure in parsed.failures),
-    ):
+    failed = (failure.span for failure in parsed.failures)
+    for span in (*sections, parsed.comparison, parsed.thinking, *failed):
         assert _inside(span, whole)
-    for one, other in zip(sorted(sections, key=_start), sorted(sections, key=_start)[1:], strict=False):
+    sections.sort(key=lambda span: span.start)
+    for one, other in pairwise(sections):
         assert one.end <= other.start
     if parsed.thinking:
         assert all(section.start >= parsed.thinking.end for section in sections)
@@ -129,10 +81,6 @@ def _check(text: str, parsed: ParsedTurn) -> None:
     assert starts == sorted(starts)
 
 
-def _start(span: Span) -> int:
-    return span.start
-
-
 @settings(max_examples=400)
 @given(any_text)
 def test_any_text_is_read(text: str) -> None:
@@ -146,17 +94,14 @@ def mutated_replies(draw: st.DrawFn) -> str:
         at = draw(st.integers(0, max(0, len(text) - 1)))
         to = draw(st.integers(at, min(len(text), at + 12)))
         part, piece = text[at:to], draw(st.sampled_from(PIECES) | st.text(max_size=2))
-        text = draw(
-            st.sampled_from(
-                [
-                    text[:at] + text[to:],  # delete
-                    text[:to] + part + text[to:],  # repeat
-                    text[:at] + piece + text[at:],  # insert
-                    text[:at] + part[::-1] + text[to:],  # swap
-                    text[:at],  # cut off
-                ]
-            )
-        )
+        changes = {
+            "delete": text[:at] + text[to:],
+            "repeat": text[:to] + part + text[to:],
+            "insert": text[:at] + piece + text[at:],
+            "swap": text[:at] + part[::-1] + text[to:],
+            "cut off": text[:at],
+        }
+        text = changes[draw(st.sampled_from([*changes]))]
     return text
 
 
@@ -168,6 +113,7 @@ def test_reading_ignores_case(text: str) -> None:
     assert len({(reading.solution, reading.evaluation, reading.comparison) for reading in readings}) == 1
 
 
+Rows = list[tuple[list[str], str, int, str]]
 comparisons = st.lists(
     st.tuples(
         st.permutations(["K7", "Q2", "M4"]),
@@ -180,7 +126,7 @@ comparisons = st.lists(
 )
 
 
-def _write(rows: list[tuple[list[str], str, int, str]], *, swapped: bool = False) -> str:
+def _write(rows: Rows, *, swapped: bool = False) -> str:
     lines: list[str] = []
     for (left, right, _), outcome, form, reason in rows:
         one, other = (right, left) if swapped else (left, right)
@@ -190,17 +136,13 @@ def _write(rows: list[tuple[list[str], str, int, str]], *, swapped: bool = False
 
 
 @given(comparisons)
-def test_each_written_comparison_is_one_vote_and_reasons_are_none(
-    rows: list[tuple[list[str], str, int, str]],
-) -> None:
+def test_each_written_comparison_is_one_vote_and_reasons_are_none(rows: Rows) -> None:
     expected = [(left, right, outcome) for (left, right, _), outcome, _, _ in rows]
     assert _votes(_read(_write(rows))) == expected
 
 
 @given(comparisons)
-def test_swapping_operands_with_the_operator_is_the_same_vote(
-    rows: list[tuple[list[str], str, int, str]],
-) -> None:
+def test_swapping_operands_with_the_operator_is_the_same_vote(rows: Rows) -> None:
     straight = _votes(_read(_write(rows)))
     mirrored = [
         (right, left, MIRROR[outcome]) for left, right, outcome in _votes(_read(_write(rows, swapped=True)))
@@ -209,9 +151,7 @@ def test_swapping_operands_with_the_operator_is_the_same_vote(
 
 
 @given(comparisons, st.permutations(list(HANDLES)))
-def test_relabelling_handles_relabels_ballots(
-    rows: list[tuple[list[str], str, int, str]], shuffled: list[str]
-) -> None:
+def test_relabelling_handles_relabels_ballots(rows: Rows, shuffled: list[str]) -> None:
     names = dict(zip(HANDLES, shuffled, strict=True))
     renamed = [([names[label] for label in labels], outcome, form, "") for labels, outcome, form, _ in rows]
     plain = _votes(_read(_write([(*row[:3], "") for row in rows])))
@@ -220,9 +160,7 @@ def test_relabelling_handles_relabels_ballots(
 
 
 @given(st.text(st.sampled_from("\u200b\u200d\ufeff\u2060\u00ad"), max_size=3), comparisons)
-def test_invisible_characters_change_no_vote(
-    invisible: str, rows: list[tuple[list[str], str, int, str]]
-) -> None:
+def test_invisible_characters_change_no_vote(invisible: str, rows: Rows) -> None:
     text = _write([(*row[:3], "") for row in rows])
     head, lines, tail = text.partition("\n")[0], text.split("\n")[1:-1], "\n</comparison>"
     hidden = head + "\n" + "\n".join(invisible.join(["", *line, ""]) for line in lines) + tail
@@ -235,7 +173,6 @@ def test_invisible_characters_change_no_vote(
 )
 def test_work_grows_linearly(unit: str) -> None:
     """Four times the text makes at most about four times the Python-level calls (a count, not a clock)."""
-    import sys
 
     def calls(length: int) -> int:
         count = 0
@@ -260,7 +197,6 @@ NAMED = ("comparison", "COMPARISON", "think", "thinking", "solution", "evaluatio
 TAILS = ("", " ", "\n", " a=1", " a=/", "/", " /", " a='x y'", " " * 5)
 EDGES = [("<", ">"), ("&lt;", "&gt;"), ("<", "&gt;"), ("&lt;", ">"), ("&LT;", "&GT;"), ("＜", "＞")]
 
-
 tags = st.builds(
     lambda edges, slash, gap, name, tail: f"{edges[0]}{slash}{gap}{name}{tail}{edges[1]}",
     st.sampled_from(EDGES),
@@ -278,13 +214,8 @@ hostile = st.lists(tags | words, max_size=14).map("".join)
 def shown(text):
     """What a peer is shown of a solution with this text in it, as the prompt has it."""
     reply = f"<solution>{text}</solution>"
-    turn = Turn(
-        TurnId(0, 0),
-        "K7",
-        (),
-        Completion((), (), (), reply, "stop", 0),
-        parse_turn(reply, handles=HANDLES, own=OWN, due=False),
-    )
+    said = Completion((), (), (), reply, "stop", 0)
+    turn = Turn(TurnId(0, 0), "K7", (), said, parse_turn(reply, handles=HANDLES, own=OWN, due=False))
     public = public_turn(turn)
     return "" if public.solution is None else escape(public.solution)
 

@@ -16,24 +16,10 @@ from envs.types import MODES
 
 GSM8K = load_environment("gsm8k")
 PROBLEM = Problem("p", "How many?", "12", kind="number")
-PIECES = st.sampled_from(
-    [
-        "\\boxed{",
-        "}",
-        "{",
-        "####",
-        " 12",
-        "the answer is ",
-        "So ",
-        "we get ",
-        "3 + 4 = 7",
-        ".",
-        "\n",
-        "B",
-        "<",
-        "$",
-    ]
-)
+PIECES = st.sampled_from([
+    "\\boxed{", "}", "{", "####", " 12", "the answer is ", "So ", "we get ", "3 + 4 = 7", ".", "\n", "B", "<",
+    "$",
+])  # fmt: skip
 TEXTS = st.lists(PIECES | st.text(max_size=4), max_size=16).map("".join)
 
 

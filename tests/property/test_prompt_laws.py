@@ -1,7 +1,5 @@
 """The prompts of a stored debate, made again, are those that the policy was given."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import replace
 from random import Random

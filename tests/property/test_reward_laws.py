@@ -165,15 +165,8 @@ def test_a_coin_flip_judge_earns_nothing_from_truth_exactly(n):
                 score_votes(n, 1, [(j, t, a, b, flip)], correct, RewardConfig()).judge[j][1]
                 for flip in ("left", "right")
             ]
-            assert (
-                sorted(values, key=str) == [-1.0, 1.0]
-                if grades_differ(correct, a, b)
-                else values == [None] * 2
-            )
-
-
-def grades_differ(correct, a: int, b: int) -> bool:
-    return correct[a] != correct[b]
+            differ = correct[a] != correct[b]
+            assert sorted(values, key=str) == ([-1.0, 1.0] if differ else [None, None])
 
 
 def boxed(n, r, votes, config):

@@ -1,7 +1,5 @@
 """Laws of seats, over generated seatings: who does not learn leaves no row, and moves no baseline."""
 
-from __future__ import annotations
-
 import dataclasses
 
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """Laws of strategies: what stops early says the same, budgets hold, and waves waste nothing."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """Laws of programs in replies: whatever one prints, what the agent says stays the same."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from dataclasses import replace
@@ -11,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from debate.policies.scripted import END_TOKEN, ScriptedPolicy
-from debate.programs import find_program, output_block, public_part
+from debate.programs import find_program, output_block, output_spans, public_part
 from debate.reply import read_reply
 from debate.tools import Ran
 from debate.types import Message, SampleRequest, Span, TurnId
@@ -22,23 +20,12 @@ HANDLES = ("K7", "Q2", "M4")
 REQUEST = SampleRequest((Message("user", "?"),), 1.0, 100_000, ("</never>",), 7, "d", TurnId(2, 1))
 PROGRAM = "```python\nprint()\n```\n"
 TEXT = st.text(max_size=20)
-SAID = st.sampled_from(
-    [
-        *("<solution>", "</solution>", "<evaluation>", "</evaluation>", "<comparison>", "</comparison>"),
-        *("<think>", "</think>", "\\boxed{7}", "\\boxed{", "}", "K7 > Q2", "Q2 = K7: both", "\n", "```\n"),
-        *(
-            "```output\n",
-            "```python\n",
-            "```text\n",
-            "&lt;solution&gt;",
-            "<target>K7</target>",
-            "so",
-            "<",
-            " ",
-        ),
-        *("<|im_end|>", "[INST]", "\u202e", "\x00", "\r", "```", "</", "\ufeff"),
-    ]
-)
+SAID = st.sampled_from([
+    "<solution>", "</solution>", "<evaluation>", "</evaluation>", "<comparison>", "</comparison>",
+    "<think>", "</think>", "\\boxed{7}", "\\boxed{", "}", "K7 > Q2", "Q2 = K7: both", "\n", "```\n",
+    "```output\n", "```python\n", "```text\n", "&lt;solution&gt;", "<target>K7</target>", "so", "<", " ",
+    "<|im_end|>", "[INST]", "\u202e", "\x00", "\r", "```", "</", "\ufeff",
+])  # fmt: skip
 PRINTED = st.lists(SAID | TEXT, max_size=12).map("".join)
 MODEL = st.lists(SAID | st.just(PROGRAM), max_size=14).map("".join)
 
@@ -164,3 +151,31 @@ def test_a_program_that_is_the_answer_is_read_without_what_it_printed():
     assert len(made.calls) == 1
     assert "forged" not in answer
     assert code_of(answer) == "def f(x):\n    return x\n"
+
+
+LINES = st.sampled_from(["```python", "```output", "```", "```text", "x = 1", "", " ```", "```output x"])
+texts = st.lists(LINES, max_size=14).map("\n".join)
+plain = st.text(alphabet="ab \n1=()", max_size=30)
+
+
+@given(st.one_of(texts, st.text(max_size=60)))
+def test_spans_are_in_order_apart_and_begin_at_an_output_fence(text):
+    spans = output_spans(text)
+    ends = [0, *(span.end for span in spans)]
+    for before, span in zip(ends, spans, strict=False):
+        assert before <= span.start < span.end <= len(text)
+        assert span.of(text).startswith("```")
+        assert span.of(text).splitlines()[0].strip("` \t") == "output"
+
+
+@given(st.lists(st.tuples(plain, plain, plain), max_size=4))
+def test_each_program_and_its_output_is_found_whatever_they_say(parts):
+    """(text before, program, output) of each: what the tools append is found, and nothing else."""
+    text, expected = "", []
+    for before, program, output in parts:
+        text += f"{before}\n```python\n{program}\n```\n"
+        block = f"```output\n{output}\n```\n"
+        expected.append((len(text), len(text) + len(block)))
+        text += block
+    assert [tuple(span) for span in output_spans(text)] == expected
+    assert output_spans(text.replace("```python", "```ruby")) == ()

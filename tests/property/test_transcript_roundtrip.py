@@ -1,7 +1,5 @@
 """read(write(record)) == record, for every debate the types allow and any text a model can write."""
 
-from __future__ import annotations
-
 import tempfile
 from dataclasses import replace
 from pathlib import Path

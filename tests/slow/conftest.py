@@ -1,7 +1,5 @@
 """Training runs in processes that fork from one in which everything is imported already."""
 
-from __future__ import annotations
-
 import multiprocessing
 import sys
 from pathlib import Path
@@ -22,8 +20,9 @@ PRELOADED = [
 def forked():
     """Return start(folder, log, fault) -> a started Process that trains there."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(HERE))
-        patch.setenv("PYTHONPATH", str(HERE), prepend=":")
+        for folder in (HERE.parents[1], HERE):
+            patch.syspath_prepend(str(folder))
+            patch.setenv("PYTHONPATH", str(folder), prepend=":")
         import mortal_run
 
         sys.modules["mortal_run"] = mortal_run

@@ -3,8 +3,6 @@
 Imported by the process that starts it and, through multiprocessing's fork server, by the one that runs.
 """
 
-from __future__ import annotations
-
 import errno
 import json
 import os
@@ -26,72 +24,27 @@ import debate_rl.metrics.step_log
 import debate_rl.runs.checkpoint
 import debate_rl.training.evaluating
 import debate_rl.training.loop
-from debate import Problem
 from debate_rl.config import Config
 from debate_rl.inference.local import LocalPolicy
 from debate_rl.training.stops import Stopped
-from envs import Grade, GradeStatus
+from tests.integration.conftest import merged
+from tests.integration.protocol_runs import PARITY
 
 debate_rl.metrics.step_log.SAMPLE_SHARE = 0.5  # also in the command line, which imports this policy
 
-HANDLES = ("K7", "Q2", "M4")
-REPLIES = [f"<solution>\\boxed{{{answer}}}</solution>" for answer in (1, 2)]
-VOTES = [f"<comparison>{a} > {b}</comparison>" for a in HANDLES for b in HANDLES if a != b]
-STEPS = 5
-RECIPE = {
-    "seed": 5,
-    "env": {"kind": "mortal_run:Echo"},
-    "held_out": {"limit": 4, "every": 3},
-    "debate": {
-        "num_rounds": 2,
-        "max_tokens": 24,
-        "prompts": "tiny",
-        "handles": HANDLES,
-        "personas": [{"name": name, "instructions": name} for name in ("careful", "quick", "skeptic")],
-    },
-    "advantages": {"truth": {"baseline": "rae", "scale": "batch"}},
-    "model": {
-        "device": "cpu",
-        "chat": True,
-        "policy": "mortal_run:DrawingPolicy",
-        "tiny": {
-            "hidden_size": 32,
-            "layers": 1,
-            "heads": 2,
-            "intermediate_size": 48,
-            "context_tokens": 512,
-            "fallback": "none",
-            "init_std": 0.3,
-            "pieces": [*REPLIES, *VOTES, *(f" {n}" for n in range(1, 13)), "<evaluation>?</evaluation>"],
+RECIPE = merged(
+    PARITY,
+    {
+        "held_out": {"every": 3},
+        "advantages": {"truth": {"baseline": "rae", "scale": "batch"}},
+        "model": {"policy": "mortal_run:DrawingPolicy"},
+        "learner": {"schedule": "linear", "minibatches": 2},
+        "train": {
+            **{"steps": 5, "save_every": 2, "keep_last": 1},
+            "keep_best": "eval/debate/winner/accuracy",
         },
     },
-    "learner": {"lr": 3e-3, "warmup_steps": 1, "beta": 0.01, "schedule": "linear", "minibatches": 2},
-    "train": {
-        "steps": STEPS,
-        "batch_size": 3,
-        "group_size": 2,
-        "sample_batch_size": 18,
-        "save_every": 2,
-        "keep_last": 1,
-        "keep_best": "eval/debate/winner/accuracy",
-    },
-    "logging": {"progress": "none"},
-}
-
-
-class Echo:
-    """Say 1 to an odd number and 2 to an even one."""
-
-    name = "echo"
-
-    def problems(self, *, split, limit=None, seed=None):
-        numbers = range(1, 9) if split == "train" else range(9, 13)
-        return tuple(Problem(f"e{n}", f" {n}", answer=str(2 - n % 2), kind="number") for n in numbers)
-
-    def grade(self, problem, answer):
-        if answer is None:
-            return Grade(GradeStatus.MISSING, "echo")
-        return Grade(GradeStatus.CORRECT if answer == problem.answer else GradeStatus.WRONG, "echo", answer)
+)
 
 
 class DrawingPolicy(LocalPolicy):

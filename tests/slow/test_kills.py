@@ -1,7 +1,5 @@
 """A run that is killed anywhere, again and again, ends as the one that was left alone: bit for bit."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -16,20 +14,19 @@ import pytest
 import tomli_w
 import torch
 
-from debate_rl.metrics.step_log import read_metrics
 from debate_rl.runs.checkpoint import damage
 from transcripts import read_records
+
+from ..integration.conftest import HOME, steps_of, untimed
 
 pytestmark = pytest.mark.slow
 
 SEED = int(os.environ.get("DEBATE_KILL_SEED", "0"))
 """Draws the points; every message shows it."""
 HERE = Path(__file__).parent
-HOME = HERE.parents[1]
 ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": f"{HERE}:{HOME}"}
 IN_FOLDER = 3
 """Kills of one run before it is let to its end."""
-TIMED = ("seconds/", "tokens_per_second", "time")
 WAYS = {
     "sample": ("before", "before", "after", "after"),
     "evaluate": ("before", "after"),
@@ -72,7 +69,7 @@ def left_by(run: Path) -> dict[str, object]:
         },
         "states": {name: json.loads((path / "state.json").read_text()) for name, path in checkpoints.items()},
         "trainers": {name: plain(torch.load(path / "trainer.pt")) for name, path in checkpoints.items()},
-        "metrics": [untimed(row) for row in read_metrics(run / "metrics.jsonl")],
+        "metrics": untimed(run),
         "shards": sorted(
             path.name for path in (run / "transcripts").rglob("step_*") if "superseded" not in path.parts
         ),
@@ -90,10 +87,6 @@ def plain(value):
     if isinstance(value, dict):
         return {key: plain(inner) for key, inner in value.items()}
     return [plain(inner) for inner in value] if isinstance(value, list | tuple) else value
-
-
-def untimed(row):
-    return {name: value for name, value in row.items() if not name.startswith(TIMED)}
 
 
 def assert_same(run: Path, straight, story: list[object]) -> None:
@@ -182,7 +175,7 @@ def test_the_command_line_killed_at_drawn_times_ends_as_the_one_left_alone(strai
     words = command(cwd=tmp_path, recipe=tmp_path / "recipe.toml")
     for lines in (0, 1, 3):
         with subprocess.Popen(words, cwd=HOME, env=ENVIRONMENT) as child:
-            while child.poll() is None and lines_of(tmp_path / "run/metrics.jsonl") < lines:
+            while child.poll() is None and len(steps_of(tmp_path / "run")) < lines:
                 time.sleep(0.02)
             time.sleep(rng.random() * counts["seconds"] / 2)
             child.kill()
@@ -191,10 +184,6 @@ def test_the_command_line_killed_at_drawn_times_ends_as_the_one_left_alone(strai
     done = subprocess.run(words, cwd=HOME, env=ENVIRONMENT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, ""), story
     assert_same(tmp_path / "run", expected, story)
-
-
-def lines_of(path: Path) -> int:
-    return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
 ROOM = """
@@ -233,17 +222,8 @@ def test_a_disk_that_is_full_and_then_read_only_costs_a_run_nothing(straight, tm
     assert_same(tmp_path / "run", expected, [size, said["err1"]])
 
 
-FULL = [
-    "transcript",
-    "metrics",
-    "held_out",
-    "samples",
-    "save_weights",
-    "save_trainer",
-    "rename",
-    "replace",
-    "fsync",
-]
+FULL = ("transcript", "metrics", "held_out", "samples")
+FULL += ("save_weights", "save_trainer", "rename", "replace", "fsync")
 
 
 @pytest.mark.parametrize("point", FULL)

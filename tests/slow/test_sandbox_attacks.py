@@ -11,6 +11,8 @@ import pytest
 
 from envs.sandbox import Sandbox, SandboxRefused
 
+from ..integration.conftest import ENVIRONMENT
+
 pytestmark = pytest.mark.slow
 PROJECT = Path(__file__).parents[2]
 SCRIPT = PROJECT / "tests" / "integration" / "sandbox_attacks.py"
@@ -46,7 +48,7 @@ def test_nothing_gets_through_and_nothing_stays_behind(user, tmp_path):
         if os.getuid() != 0 or shutil.which("bwrap") is None:
             pytest.skip("only root can become another user")
         command = as_nobody(command)
-    environment = os.environ | {"PYTHONPATH": str(PROJECT), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = ENVIRONMENT | {"PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd="/", check=False)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)

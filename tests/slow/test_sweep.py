@@ -1,41 +1,28 @@
 """A sweep as its users have it: killed, gone on with, and the same figures as without any of that."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
-from pathlib import Path
 
 import pytest
 
 from debate_rl.runs.folder import is_locked
 
+from ..integration.conftest import python, start, steps_of, wait_until
+
 pytestmark = pytest.mark.slow
-HOME = Path(__file__).parents[2]
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(HOME), "OMP_NUM_THREADS": "1"}
 SMALL = ("train.steps=4", "held_out.every=2", "held_out.limit=8", "train.batch_size=2")
 SMALL += ("train.group_size=2", "warm_start.solve_steps=6", "warm_start.debate_steps=2")
-
-
-def command(*words):
-    return [sys.executable, "-m", "debate_rl", "sweep", "quickstart", *SMALL, *words]
 
 
 ARMS = ("learner.lr=1e-4,3e-2", "seeds=2")
 
 
-def sweep(cwd, *words):
-    return subprocess.run(
-        command(*words), cwd=cwd, env=ENVIRONMENT, capture_output=True, text=True, check=False
-    )
+COMMAND = ("-m", "debate_rl", "sweep", "quickstart", *SMALL, *ARMS)
 
 
 @pytest.fixture(scope="module")
 def straight(tmp_path_factory):
     home = tmp_path_factory.mktemp("straight")
-    done = sweep(home, *ARMS, "--json", "figures.json", "--table", "tables.md")
+    done = python(*COMMAND, "--json", "figures.json", "--table", "tables.md", cwd=home)
     assert done.returncode == 0, done.stderr
     return home, done
 
@@ -58,29 +45,25 @@ def test_arms_are_compared_from_one_start(straight):
 
 def test_the_same_command_does_nothing_again(straight):
     home, _ = straight
-    again = sweep(home, *ARMS, "--json", "figures.json")
+    again = python(*COMMAND, "--json", "figures.json", cwd=home)
     assert (again.returncode, again.stderr) == (0, "")
 
 
 def test_a_killed_sweep_leaves_no_run_alone_and_goes_on_to_the_same_figures(straight, tmp_path):
-    with subprocess.Popen(
-        command(*ARMS, "at_once=2"), cwd=tmp_path, env=ENVIRONMENT, stderr=subprocess.DEVNULL
-    ) as child:
+    with start(*COMMAND, "at_once=2", cwd=tmp_path) as child:
         runs = [tmp_path / f"runs/sweeps/quickstart/lr={lr}/seed_0" for lr in ("1e-4", "3e-2")]
-        wait_for(lambda: has_lines(runs[0] / "metrics.jsonl"))
-        child.send_signal(signal.SIGKILL)
-    wait_for(lambda: not any(map(is_locked, runs)))
-    done = sweep(tmp_path, *ARMS, "at_once=3", "--json", "figures.json")
+        wait_until(lambda: steps_of(runs[0]), child)
+        child.kill()
+    wait_until(lambda: not any(map(is_locked, runs)))
+    done = python(*COMMAND, "at_once=3", "--json", "figures.json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert figures(tmp_path) == figures(straight[0])
 
 
 def test_a_signal_has_the_runs_save_what_they_have_finished(tmp_path):
-    with subprocess.Popen(
-        command(*ARMS), cwd=tmp_path, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True
-    ) as child:
+    with start(*COMMAND, cwd=tmp_path) as child:
         run = tmp_path / "runs/sweeps/quickstart/lr=1e-4/seed_0"
-        wait_for(lambda: has_lines(run / "metrics.jsonl"))
+        wait_until(lambda: steps_of(run), child)
         child.terminate()
         said = child.communicate()[1].splitlines()
     assert child.returncode == 143
@@ -116,7 +99,7 @@ def write_chain(home):
         {"question": f"Target {n}. Numbers 1 2 3.", "reply": f" The answer is {n}."} for n in range(3, 15)
     ]
     (home / "replies.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return [sys.executable, "-m", "debate_rl", "sweep", "chain.toml", "--json", "figures.json"]
+    return ("-m", "debate_rl", "sweep", "chain.toml", "--json", "figures.json")
 
 
 def weights(home, arm):
@@ -127,17 +110,14 @@ def test_a_chain_that_is_killed_while_it_learns_replies_goes_on_bit_for_bit(tmp_
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     for home in (whole, killed):
         home.mkdir()
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": ENVIRONMENT}
-    assert subprocess.run(write_chain(whole), cwd=whole, check=False, **quiet).returncode == 0
-    with subprocess.Popen(command := write_chain(killed), cwd=killed, **quiet) as child:
-        run = killed / "runs/sweeps/chain/sft/seed_0"
-        wait_for(
-            lambda: (run / "metrics.jsonl").exists() and (run / "metrics.jsonl").read_bytes().count(b"\n") > 9
-        )
-        child.send_signal(signal.SIGKILL)
-    wait_for(lambda: not is_locked(run))
+    assert python(*write_chain(whole), cwd=whole).returncode == 0
+    run = killed / "runs/sweeps/chain/sft/seed_0"
+    with start(*(command := write_chain(killed)), cwd=killed) as child:
+        wait_until(lambda: len(steps_of(run)) > 9, child)
+        child.kill()
+    wait_until(lambda: not is_locked(run))
     assert not (killed / "runs/sweeps/chain/both").exists()
-    assert subprocess.run(command, cwd=killed, check=False, **quiet).returncode == 0
+    assert python(*command, cwd=killed).returncode == 0
     assert figures(killed) == figures(whole)
     for arm in ("direct", "sft", "both"):
         assert weights(killed, arm) == weights(whole, arm)
@@ -145,12 +125,3 @@ def test_a_chain_that_is_killed_while_it_learns_replies_goes_on_bit_for_bit(tmp_
     last = "runs/sweeps/chain/sft/seed_0/checkpoints/step_000036"
     one, other = (next((whole / path).rglob("model.safetensors")).read_bytes() for path in (begun, last))
     assert one == other
-
-
-def has_lines(path):
-    return path.exists() and b"\n" in path.read_bytes()
-
-
-def wait_for(true):
-    while not true():
-        time.sleep(0.05)

@@ -1,7 +1,5 @@
 """A cut of the miniature of the AIMO recipe: what a small model cannot compute, its programs can."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

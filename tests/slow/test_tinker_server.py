@@ -1,13 +1,10 @@
 """Training by SkyRL's server of the Tinker API, on a CPU: lost on either side, resumed and exported."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from pathlib import Path
 
@@ -16,6 +13,8 @@ import pytest
 
 from debate_rl.metrics.step_log import read_rows
 from transcripts import RunStore
+
+from ..integration.conftest import wait_until, write_recipe
 
 HOME = Path(__file__).parents[2]
 SKYRL = HOME / ".venv-skyrl"
@@ -31,44 +30,23 @@ from debate_rl.commands.main import run
 sys.argv = ["debate", *sys.argv[1:]]
 run()
 """
-RECIPE = """
-[env]
-kind = "pair_sum"
-levels = [1]
-limit = 100
-[held_out]
-limit = 4
-every = 0
-[debate]
-num_rounds = 1
-max_tokens = 48
-handles = ["K7", "Q2", "M4"]
-context_tokens = 256
-prompts = "tiny"
-seats = ["learning", "learning", "frozen"]
-personas = [
-    {{ name = "Careful", instructions = "careful", temperature = 1.0 }},
-    {{ name = "Quick", instructions = "quick", temperature = 1.0 }},
-    {{ name = "Skeptic", instructions = "skeptic", temperature = 1.0 }},
-]
-[model]
-name_or_path = "{start}"
-chat = true
-lora_rank = 8
-[engine]
-kind = "tinker"
-base_url = "{url}"
-[learner]
-lr = 3e-3
-warmup_steps = 0
-loss = "dapo"
-beta = 0.02
-[train]
-steps = 3
-batch_size = 2
-group_size = 3
-save_every = 1
-"""
+RECIPE = {
+    "env": {"kind": "pair_sum", "levels": [1], "limit": 100},
+    "held_out": {"limit": 4, "every": 0},
+    "debate": {
+        **{"num_rounds": 1, "max_tokens": 48, "context_tokens": 256, "prompts": "tiny"},
+        "handles": ["K7", "Q2", "M4"],
+        "seats": ["learning", "learning", "frozen"],
+        "personas": [
+            {"name": name, "instructions": name, "temperature": 1.0}
+            for name in ("careful", "quick", "skeptic")
+        ],
+    },
+    "model": {"chat": True, "lora_rank": 8},
+    "engine": {"kind": "tinker"},
+    "learner": {"lr": 3e-3, "warmup_steps": 0, "loss": "dapo", "beta": 0.02},
+    "train": {"steps": 3, "batch_size": 2, "group_size": 3, "save_every": 1},
+}
 
 
 class Server:
@@ -117,15 +95,6 @@ class Server:
         self._process.wait()
 
 
-def wait_until(true, process, seconds=300.0):
-    """Return once ``true()`` is; fail if the process ends before, or after some seconds."""
-    end = time.monotonic() + seconds
-    while not true():
-        assert process.poll() is None, f"it ended with {process.returncode}"
-        assert time.monotonic() < end
-        time.sleep(0.5)
-
-
 @pytest.fixture(scope="module")
 def server(tmp_path_factory, debate_command):
     folder = tmp_path_factory.mktemp("skyrl")
@@ -143,8 +112,9 @@ def server(tmp_path_factory, debate_command):
 
 
 def test_a_run_survives_the_loss_of_either_side_and_is_exported(server, tmp_path, debate_command):
-    recipe, run = tmp_path / "recipe.toml", tmp_path / "run"
-    recipe.write_text(RECIPE.format(start=server._model, url=server.url))
+    run = tmp_path / "run"
+    own = {"model": {"name_or_path": str(server._model)}, "engine": {"base_url": server.url}}
+    recipe = write_recipe(tmp_path / "recipe.toml", RECIPE, own)
 
     def train() -> subprocess.Popen[str]:
         call = [sys.executable, "-c", IMPATIENT, "train", str(recipe), f"run.dir={run}"]

@@ -1,13 +1,12 @@
 """The commands of docs/quickstart.md for a run that learns nothing work, in its order, at small size."""
 
-import os
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from ..integration.conftest import python
 
 HOME = Path(__file__).parents[2]
 PAGE = (HOME / "docs/quickstart.md").read_text(encoding="utf-8").split("## When a run learns nothing")[1]
@@ -23,9 +22,7 @@ CODES = {"doctor": (0, 1)}
 
 
 def run(home, name, *words):
-    command = [sys.executable, "-m", "debate_rl", name, *words]
-    environment = {**os.environ, "PYTHONPATH": str(HOME), "OMP_NUM_THREADS": "1"}
-    return subprocess.run(command, cwd=home, env=environment, capture_output=True, text=True, check=False)
+    return python("-m", "debate_rl", name, *words, cwd=home)
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,5 @@
 """Links between pages are valid, pages are short, the index has every page, and the glossary is in use."""
 
-from __future__ import annotations
-
 import re
 import runpy
 from pathlib import Path

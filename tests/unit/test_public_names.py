@@ -1,7 +1,5 @@
 """The table of docs/extending.md is the one list of public names; and what importing them costs."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import re
@@ -40,6 +38,7 @@ LIGHT = {
     "rewards": (*HEAVY, "envs", "transcripts"),
     "transcripts": (*HEAVY, "learner"),
     "learner, learner.advantages": (*HEAVY, "transcripts"),
+    "debate_rl.reports.report, debate_rl.reports.pages": ("matplotlib", "jinja2"),
 }
 
 

@@ -43,10 +43,7 @@ class Report:
 
 
 def isolate(limits: dict[str, Any]) -> Processes:
-    """Move this process into its own namespaces, without privileges; return the processes there.
-
-    Only this process has their /proc open; programs have no /proc.
-    """
+    """Move this process into its own namespaces, without privileges; return the processes there."""
     kernel.unshare(kernel.NEW_NS | kernel.NEW_IPC | kernel.NEW_NET | kernel.NEW_UTS)
     kernel.mount("none", "/", None, kernel.RECURSIVE | kernel.PRIVATE)
     flags = kernel.NOSUID | kernel.NODEV
@@ -57,7 +54,7 @@ def isolate(limits: dict[str, Any]) -> Processes:
         kernel.mount(f"/mnt/{name}", target, None, kernel.BIND)
     kernel.unmount("/mnt")
     kernel.mount("proc", "/proc", "proc", flags | kernel.NOEXEC)
-    proc = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY)
+    proc = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY)  # programs have none
     kernel.unmount("/proc")
     kernel.unmount("/proc")  # the /proc of the outer box
     if os.getuid() == 0:
@@ -169,7 +166,7 @@ class Guard:
         return None
 
     def _memory(self) -> int:
-        """Return the memory in bytes that the session's processes use beyond the initial size."""
+        """Return the bytes of memory that the session's processes use beyond the initial size."""
         others = self._processes.others(self._runner)
         if not others:
             return 0  # the runner's own memory is limited by its address space

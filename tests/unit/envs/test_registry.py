@@ -68,18 +68,14 @@ def test_own_environment_by_dotted_path():
         ("no_such_module_here:X", {}, "cannot import 'no_such_module_here'"),
         ("..:X", {}, "cannot import '..' of '..:X': TypeError"),
         ("broken_env:X", {}, "cannot import 'broken_env' of 'broken_env:X': ZeroDivisionError: "),
-        ("my_own_env:NoGrade", {}, "neither a class with 'problems' and 'grade' nor"),
-        ("my_own_env:make", {}, "neither a class with 'problems' and 'grade' nor"),
-        ("shutil:rmtree", {"path": "x"}, "'shutil:rmtree' is part of Python itself"),
-        ("os:remove", {"path": "x"}, "'os:remove' is part of Python itself"),
-        ("my_own_env:rmtree", {"path": "x"}, "'my_own_env:rmtree' is part of Python itself"),
-        ("pip.__main__:main", {}, "is part of Python itself"),
+        *((f"my_own_env:{name}", {}, "neither a class with") for name in ("NoGrade", "make", "number")),
+        *(
+            (name, {"path": "x"}, f"'{name}' is part of Python itself")
+            for name in ("shutil:rmtree", "os:remove", "my_own_env:rmtree", "pip.__main__:main")
+        ),
         ("numpy:save", {"path": "x"}, "neither a class with"),
         ("my_own_env:OldGrade", {}, "grade has another signature"),
-        *(
-            ("my_own_env:Nameless", {}, "no text attribute 'name'"),
-            ("my_own_env:number", {}, "neither a class"),
-        ),
+        ("my_own_env:Nameless", {}, "no text attribute 'name'"),
         ("my_own_env:Parity", {"smallest": 1}, "does not take these options.*smallest"),
         ("pair_sums", {}, "did you mean 'pair_sum'"),
         ("words", {"path": "x"}, "takes 'levels' and no 'path'"),
@@ -98,8 +94,7 @@ def test_data_set_environment(tmp_path):
     path.write_text(json.dumps({"question": "q", "answer": "1/2"}) + "\n")
     environment = load_environment("file", path=str(path))
     (problem,) = environment.problems(split="train")
-    assert environment.grade(problem, "0.5").status == "correct"
-    assert environment.grade(problem, "2").status == "wrong"
-    assert environment.grade(problem, None).status == "missing"
+    grades = [environment.grade(problem, answer).status for answer in ("0.5", "2", None)]
+    assert grades == ["correct", "wrong", "missing"]
     with pytest.raises(EnvironmentSpecError, match="no truth"):
         DataSetEnvironment("open").grade(Problem("o", "q"), "5")

@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from debate_rl.config import Config
-from debate_rl.curriculum.drive import Driver, stage_configs
+from debate_rl.curriculum.drive import Driver
 from debate_rl.curriculum.record import read_curriculum, stage_runs
 from debate_rl.metrics.held_out import HeldOut, append_held_out
 from debate_rl.runs.folder import RunFolderError
@@ -22,18 +22,18 @@ def stage(name, **changes):
     return {"name": name, "figure": FIGURE, "target": 0.5, "max_steps": 20} | changes
 
 
+RECIPE = {
+    "env": {"kind": "pair_sum", "levels": [1, 2], "limit": 8},
+    "held_out": {"limit": PROBLEMS, "every": 5},
+    "debate": {"num_agents": 1, "num_rounds": 1},
+    "rewards": {"truth_weight": 1.0},
+    "model": {"name_or_path": "none"},
+    "warm_start": {"from_run": "base@best"},
+}
+
+
 def recipe(folder, *stages, **tables):
-    tables = {
-        "run": {"dir": str(folder)},
-        "env": {"kind": "pair_sum", "levels": [1, 2], "limit": 8},
-        "held_out": {"limit": PROBLEMS, "every": 5},
-        "debate": {"num_agents": 1, "num_rounds": 1},
-        "rewards": {"truth_weight": 1.0},
-        "model": {"name_or_path": "none"},
-        "warm_start": {"from_run": "base@best"},
-        "stages": stages,
-    } | tables
-    return Config.model_validate(tables)
+    return Config.model_validate(RECIPE | {"run": {"dir": str(folder)}, "stages": stages} | tables)
 
 
 class Trainer:
@@ -77,18 +77,13 @@ def test_each_stage_begins_with_the_weights_of_the_one_before(tmp_path):
     assert (second.run.dir, second.train.steps) == (str(tmp_path / "run/stages/02_hard"), 20)
     assert (second.debate.max_tokens, second.sampling.levels) == (64, ((0, (2,)),))
     assert second.stages is None
-    assert (second.train.target.figure, second.train.target.value, second.train.target.demote_below) == (
-        FIGURE,
-        0.5,
-        0.1,
-    )
+    target = second.train.target
+    assert (target.figure, target.value, target.demote_below) == (FIGURE, 0.5, 0.1)
     # 40 of 50: .80 - 2.01 * .4 / 7 = .685
     assert visits[0].value == 0.8
     assert visits[0].low == pytest.approx(0.685, abs=0.003)
     assert visits[0].why.startswith("direct/accuracy .80 (.69 to .91) after 10 steps: the lower end is at")
-    assert said[0].startswith(
-        f"stage 1 of 2, easy: from the recipe's own weights, in {tmp_path}/run/stages/01"
-    )
+    assert said[0].startswith(f"stage 1 of 2, easy: from the recipe's own weights, in {tmp_path}/run/stag")
     assert said[2].startswith("stage 2 of 2, hard: from stages/01_easy@10, in ")
     assert said[3] == f"stage hard ended: {visits[1].why}"
 
@@ -101,14 +96,13 @@ def test_the_lower_end_decides_and_not_the_value(tmp_path):
 def test_a_stage_at_its_limit_goes_on_or_stops(tmp_path):
     visits, _, _ = driven(recipe(tmp_path / "run", EASY | {"at_limit": "stop"}, HARD), (20, 10))
     assert [(v.folder, v.end) for v in visits] == [("01_easy", "limit")]
-    assert visits[0].why.endswith(
-        "after 20 steps: the lower end is below the target .50, and max_steps are done"
-    )
+    assert visits[0].why.endswith("the lower end is below the target .50, and max_steps are done")
 
 
-def sums_file(folder):
-    """Return the path of a file of 300 replies to learn from."""
-    path = folder / "sums.jsonl"
+@pytest.fixture
+def sums_file(tmp_path):
+    """The path of a file of 300 replies to learn from."""
+    path = tmp_path / "sums.jsonl"
     rows = ({"question": f"{n} + 1?", "reply": f"{n + 1}"} for n in range(300))
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return str(path)
@@ -121,8 +115,8 @@ TINY = {
 }
 
 
-def test_a_stage_of_replies_is_followed_by_one_of_debates_and_ends_after_its_epochs(tmp_path):
-    learns = {"name": "cot", "sft": {"data": [sums_file(tmp_path)], "epochs": 3}}
+def test_a_stage_of_replies_is_followed_by_one_of_debates_and_ends_after_its_epochs(tmp_path, sums_file):
+    learns = {"name": "cot", "sft": {"data": [sums_file], "epochs": 3}}
     debates = {"name": "rl", "max_steps": 7, "rewards": {"truth_wrong": -0.5}}
     visits, configs, said = driven(recipe(tmp_path / "run", learns, debates, **TINY), (28, 0), (7, 0))
     assert [(v.folder, v.end, v.why, v.start) for v in visits] == [
@@ -137,8 +131,8 @@ def test_a_stage_of_replies_is_followed_by_one_of_debates_and_ends_after_its_epo
     assert said[2].endswith(": 7 steps")
 
 
-def test_one_stage_is_done_alone_once_the_one_before_is_over(tmp_path):
-    learns = {"name": "cot", "max_steps": 9, "sft": {"data": [sums_file(tmp_path)]}}
+def test_one_stage_is_done_alone_once_the_one_before_is_over(tmp_path, sums_file):
+    learns = {"name": "cot", "max_steps": 9, "sft": {"data": [sums_file]}}
     config = recipe(tmp_path / "run", learns, {"name": "rl", "max_steps": 7}, **TINY)
     with pytest.raises(ValueError, match="stage=rl: begins with the weights of 'cot', which"):
         driven(config, only="rl")
@@ -170,10 +164,8 @@ def test_a_curriculum_that_was_killed_goes_on_with_the_same_visit(tmp_path):
     config = recipe(tmp_path / "run", EASY, HARD)
     with pytest.raises(KeyboardInterrupt):
         driven(config, (10, 40), None)
-    assert [(v.name, v.end) for v in read_curriculum(tmp_path / "run").visits] == [
-        ("easy", "reached"),
-        ("hard", None),
-    ]
+    left = read_curriculum(tmp_path / "run").visits
+    assert [(v.name, v.end) for v in left] == [("easy", "reached"), ("hard", None)]
     visits, configs, _ = driven(config, (15, 35))
     assert [v.end for v in visits] == ["reached", "reached"]
     assert [Path(own.run.dir).name for own in configs] == ["02_hard"]
@@ -185,9 +177,7 @@ def test_a_changed_curriculum_is_refused_with_what_differs(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         driven(recipe(tmp_path / "run", EASY, HARD), None)
     changed = recipe(tmp_path / "run", EASY, HARD | {"target": 0.4})
-    with pytest.raises(
-        RunFolderError, match=r"stages.1.target was 0.5, now 0.4; .*allow_changes=\[.stages.\]"
-    ):
+    with pytest.raises(RunFolderError, match=r"stages.1.target was 0.5, now 0.4; .*allow_changes"):
         driven(changed)
     run = {"dir": str(tmp_path / "run"), "allow_changes": ["stages"]}
     allowed = recipe(tmp_path / "run", EASY, HARD | {"target": 0.4}, run=run)
@@ -209,9 +199,3 @@ def test_a_changed_curriculum_is_refused_with_what_differs(tmp_path):
 def test_impossible_stages_are_refused_with_the_recipe(tmp_path, stages, match):
     with pytest.raises(ValidationError, match=match):
         recipe(tmp_path, *stages)
-
-
-def test_the_configurations_of_a_plan(tmp_path):
-    (_, first), (stage_, second) = stage_configs(recipe(tmp_path, EASY, HARD))
-    assert (first.run.dir, stage_.name) == (f"{tmp_path}/stages/01_easy", "hard")
-    assert (second.train.steps, second.debate.max_tokens) == (20, 64)

@@ -53,6 +53,7 @@ def test_all_replies_of_a_step_are_sampled_at_once(more):
     assert step == pytest.approx(sampling + learning)
     debates, alone = 6 * (50 + 80) / 10 + 30, 6 * (50 + 50) / 10 + 20
     assert each == pytest.approx(debates + alone)
+    assert least_seconds(config_of(**more), Model(), LOAD, 0, CARD)[1] == 0.0
 
 
 @pytest.mark.parametrize(("lora_rank", "measured_s"), [(0, 53.0), (8, 81.0)])
@@ -72,10 +73,6 @@ def test_a_decode_step_of_transformers_waits_for_kernel_launches(lora_rank, meas
     assert twice == pytest.approx(2 * step, rel=0.1)  # two batches, one after the other
     vllm = config.model_copy(update={"model": config.model.model_copy(update={"policy": "vllm"})})
     assert least_seconds(vllm, small, load, 0, h100)[0] < 1
-
-
-def test_a_run_that_evaluates_nothing_spends_no_time_on_it():
-    assert least_seconds(config_of(), Model(), LOAD, 0, CARD)[1] == 0.0
 
 
 def test_a_card_is_known_by_its_memory():

@@ -70,16 +70,6 @@ def test_full_weights_on_a_gpu_are_multiplied_in_bfloat16(make_tiny):
     assert there.learning < 0.8 * here.learning
 
 
-def test_another_engine_samples_in_the_place_of_the_model(make_tiny):
-    memory = memory_of(make_tiny()[0], LOAD, config_of(), engine=2**20)
-    assert (memory.engine, memory.sampling) == (2**20, 0)
-    assert (
-        memory.peak
-        == memory.staying + memory.learning
-        == memory_of(make_tiny()[0], LOAD, config_of()).peak + 2**20
-    )
-
-
 @pytest.mark.slow
 def test_what_saves_memory(make_tiny):
     model, _ = make_tiny(layers=6)
@@ -134,8 +124,7 @@ def test_the_load_of_a_step_covers_what_is_played(played):
         turns = [turn for debate in debates for turn in debate.turns if turn.id.round == round_]
         longest = max(len(turn.completion.prompt_tokens) for turn in turns)
         assert max(len(turn.completion.tokens) for turn in turns) <= reply == 16
-        # three replies that may not be shown, and the task's own words
-        assert abs(prompt - longest) <= 48 + 40
+        assert abs(prompt - longest) <= 48 + 40  # three replies that may not be shown, and the task's words
     assert load.micro_tokens == load.row_tokens < 8192
     narrow = config.model_copy(update={"debate": config.debate.model_copy(update={"context_tokens": 120})})
     assert max(load_of(narrow, policy, problem).rounds) == (104, 16)
@@ -183,22 +172,16 @@ def test_the_probe_measures_and_changes_nothing(played):
 
 def test_memory_in_words_with_what_to_lower():
     memory = Memory(weights=2**30, reference=0, optimizer=0, sampling=2**20, learning=2**31)
-    assert in_words(memory, 2**31) == (
-        "about 3.0 GiB of 2.0 GiB, at its fullest in learning: weights 1.0 GiB, sampling 1.0 MiB, "
-        "learning 2.0 GiB"
-    )
+    parts = "weights 1.0 GiB, sampling 1.0 MiB, learning 2.0 GiB"
+    assert in_words(memory, 2**31) == f"about 3.0 GiB of 2.0 GiB, at its fullest in learning: {parts}"
     lower = "lower learner.micro_batch_tokens or debate.max_tokens"
     assert cure(memory, config_of(), 2**31) == lower
-    assert cure(memory, config_of(gradient_checkpointing=False), 2**31) == (
-        f"set learner.gradient_checkpointing=true, or {lower}"
-    )
-    assert cure(replace(memory, sampling=2**32), config_of(), 2**31).startswith(
-        "lower train.sample_batch_size"
-    )
-    beside = replace(memory, engine=2**31)  # 3 GiB of 4 are the learner's
-    assert cure(beside, config_of(), 2**32) == (
-        f"lower model.vllm.gpu_memory_utilization to 0.25, or {lower}"
-    )
+    checkpointing = "set learner.gradient_checkpointing=true"
+    assert cure(memory, config_of(gradient_checkpointing=False), 2**31) == f"{checkpointing}, or {lower}"
+    sampling = replace(memory, sampling=2**32)
+    assert cure(sampling, config_of(), 2**31).startswith("lower train.sample_batch_size")
+    beside, share = replace(memory, engine=2**31), "lower model.vllm.gpu_memory_utilization to 0.25"
+    assert cure(beside, config_of(), 2**32) == f"{share}, or {lower}"  # 3 GiB of 4 are the learner's
     assert cure(beside, config_of(), 2**31) == lower  # nothing is left for an engine
 
 

@@ -14,7 +14,7 @@ from debate_rl.config import Config
 from debate_rl.config.data import EnvConfig, HeldOutConfig
 from debate_rl.config.recipes import load_config, shipped_recipes
 from debate_rl.curriculum.drive import stage_configs
-from debate_rl.forecast.memory import Memory, cure, memory_of, size
+from debate_rl.forecast.memory import Load, Memory, cure, memory_of, size
 from debate_rl.forecast.plan import TooLargeError, chosen_here, planned
 from debate_rl.forecast.time import Speed, time_line
 from debate_rl.models import load_model, sketch_model
@@ -24,26 +24,30 @@ TINY = {"hidden_size": 32, "layers": 2, "heads": 4, "intermediate_size": 48, "co
 DEBATE = {"num_rounds": 2, "max_tokens": 16, "prompts": "tiny", "handles": ["K7", "Q2", "M4"]}
 
 
-def config_of(folder: Path, **changes: object) -> Config:
-    return Config.model_validate(
-        {
-            "run": {"dir": str(folder / "run")},
-            "env": {"kind": "pair_sum", "levels": [1], "limit": 8},
-            "held_out": {"limit": 4, "every": 2},
-            "debate": DEBATE,
-            "model": {"device": "cpu", "chat": True, "tiny": TINY},
-            "train": {"steps": 3, "batch_size": 2, "group_size": 2, "sample_batch_size": 8},
-            **changes,
-        }
-    )
+RECIPE = {
+    "env": {"kind": "pair_sum", "levels": [1], "limit": 8},
+    "held_out": {"limit": 4, "every": 2},
+    "debate": DEBATE,
+    "model": {"device": "cpu", "chat": True, "tiny": TINY},
+    "train": {"steps": 3, "batch_size": 2, "group_size": 2, "sample_batch_size": 8},
+}
+
+
+def plan(folder: Path, there=None, *, ranks=1, **changes):
+    """Return the plan of a run, on this machine or on a GPU of this many bytes."""
+    config = Config.model_validate(RECIPE | {"run": {"dir": str(folder / "run")}} | changes)
+    return planned(config, load_run_problems(config), there=there, ranks=ranks)
 
 
 @pytest.fixture(scope="module")
 def needs(tmp_path_factory):
-    config = config_of(tmp_path_factory.mktemp("plan"))
-    found = planned(config, load_run_problems(config))
-    assert found is not None
-    return found
+    return plan(tmp_path_factory.mktemp("plan"))
+
+
+def with_learner(needs, **learner):
+    """Return the configuration of a plan with other settings of the learner."""
+    learner = needs.config.learner.model_copy(update=learner)
+    return needs.config.model_copy(update={"learner": learner})
 
 
 @pytest.mark.slow
@@ -64,29 +68,25 @@ def test_a_folder_with_settings_and_a_tokenizer_is_enough(needs, tmp_path):
     model.config.save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
     settings = {"device": "cpu", "chat": True, "name_or_path": str(tmp_path), "dtype": "bfloat16"}
-    config = config_of(tmp_path, model=settings)
-    found = planned(config, load_run_problems(config))
+    found = plan(tmp_path, model=settings)
     assert found.memory.weights == pytest.approx(needs.memory.weights / 2, rel=0.2)
     assert {p.dtype for p in found.model.parameters()} == {torch.bfloat16}
     with pytest.raises(ValueError, match="cannot load"):
-        load_model(config.model, seed=0)
+        load_model(found.config.model, seed=0)
 
 
 def test_a_refreshed_reference_is_in_the_checkpoints(needs):
     """Four parts, not three; five checkpoints: 3 newest, the best, and one that is being written."""
     trained = sum(p.numel() for p in needs.model.parameters() if p.requires_grad)
-    learner = needs.config.learner.model_copy(update={"beta": 0.1, "reference_every": 2})
-    refreshed = replace(needs, config=needs.config.model_copy(update={"learner": learner}))
-    for plan, parts in ((needs, 3), (refreshed, 4)):
-        assert f"5 checkpoints of {size(parts * 4 * trained)}, " in plan.work_lines()[1]
+    refreshed = replace(needs, config=with_learner(needs, beta=0.1, reference_every=2))
+    for found, parts in ((needs, 3), (refreshed, 4)):
+        assert f"5 checkpoints of {size(parts * 4 * trained)}, " in found.work_lines()[1]
 
 
 @pytest.mark.slow
 def test_on_a_gpu_an_adapter_stands_on_bfloat16(tmp_path):
-    model = {"device": "cpu", "chat": True, "tiny": TINY, "lora_rank": 2}
-    config = config_of(tmp_path, model=model)
-    data = load_run_problems(config)
-    here, there = (planned(config, data, there=room) for room in (None, 2**33))
+    model = RECIPE["model"] | {"lora_rank": 2}
+    here, there = (plan(tmp_path, room, model=model) for room in (None, 2**33))
     assert there.there == 2**33
     assert here.memory.weights > 1.5 * there.memory.weights
 
@@ -114,52 +114,43 @@ def test_the_work_that_is_left_is_counted_by_hand(needs, done, steps, end):
     assert "5 checkpoints of " in disk
 
 
-def test_a_policy_of_ones_own_has_no_plan(needs, tmp_path):
-    model = {"policy": "mine:policy", "name_or_path": "x"}
-    assert planned(config_of(tmp_path, model=model), load_run_problems(needs.config)) is None
+def test_a_policy_of_ones_own_has_no_plan(tmp_path):
+    assert plan(tmp_path, model={"policy": "mine:policy", "name_or_path": "x"}) is None
 
 
-BESIDE = {"device": "cpu", "chat": True, "tiny": TINY, "lora_rank": 2, "policy": "vllm"}
+BESIDE = RECIPE["model"] | {"lora_rank": 2, "policy": "vllm"}
 
 
-def beside(tmp_path, utilization: float, *, room: int, **learner):
+def beside(tmp_path, utilization=0.5, *, room=2**33, vllm=(), **tables):
     """Return the plan of a run with vLLM on a GPU of this many bytes."""
-    model = BESIDE | {"vllm": {"gpu_memory_utilization": utilization}}
-    config = config_of(tmp_path, model=model, learner=learner)
-    return planned(config, load_run_problems(config), there=room)
+    vllm = {"gpu_memory_utilization": utilization, **dict(vllm)}
+    return plan(tmp_path, room, model=BESIDE | {"vllm": vllm}, **tables)
 
 
 @pytest.mark.slow
 def test_ranks_share_what_learns_and_have_their_engines_elsewhere(tmp_path):
-    config = config_of(tmp_path, model=BESIDE)
-    data = load_run_problems(config)
-    one, three = (planned(config, data, there=8 * 2**30, ranks=ranks) for ranks in (1, 3))
+    one, three = (plan(tmp_path, 2**33, model=BESIDE, ranks=ranks) for ranks in (1, 3))
     assert not three.engine.beside
     assert three.memory.optimizer == -(-one.memory.optimizer // 3)
     assert three.memory_lines()[2].startswith("  memory  of the first of 3 ranks, about ")
 
 
 def test_an_engine_has_its_share_of_the_gpu(tmp_path):
-    room = 8 * 2**30
-    found = beside(tmp_path, 0.5, room=room)
+    found = beside(tmp_path)
     weights = 2 * sum(parameter.numel() for parameter in found.model.parameters())
-    assert found.memory.engine == 4 * 2**30
-    assert found.memory.sampling == 0
-    assert found.engine.weights == weights
+    assert (found.memory.engine, found.memory.sampling) == (4 * 2**30, 0)
     assert found.engine.token == 2 * 2 * 2 * 2 * 8  # 2 layers, 2 heads of 8
     tokens = (2**30 - weights) // 128  # 3 of the 4 GiB are the engine's own
-    assert found.engine.tokens == tokens
-    debates = tokens // (3 * found.load.longest)
-    assert found.memory_lines()[4] == (
-        f"  engine  vLLM has weights of {size(weights)} and a cache of {tokens:,} tokens: "
-        f"{debates} debates at once at their longest"
-    )
+    assert (found.engine.weights, found.engine.tokens) == (weights, tokens)
+    debates = f"{tokens // (3 * found.load.longest)} debates at once at their longest"
+    held = f"weights of {size(weights)} and a cache of {tokens:,} tokens"
+    assert found.memory_lines()[4] == f"  engine  vLLM has {held}: {debates}"
     found.refuse_too_large()
 
 
 @pytest.mark.parametrize(("room", "kept"), [(69.9, 3.0), (79.0, 4.5)])
 def test_vllm_keeps_more_of_a_large_gpu_where_it_takes_larger_batches(room, kept, tmp_path):
-    found = beside(tmp_path, 0.5, room=int(room * 2**30))
+    found = beside(tmp_path, room=int(room * 2**30))
     cached = found.engine.tokens * found.engine.token / 2**30
     assert cached == pytest.approx(room / 2 - kept - found.engine.weights / 2**30, abs=1e-3)
     assert found.engine.asleep(found.memory).engine == kept * 2**30
@@ -178,25 +169,23 @@ def test_vllm_keeps_more_of_a_large_gpu_where_it_takes_larger_batches(room, kept
     ],
 )
 def test_importance_weights_are_chosen_where_an_engine_samples(learner, policy, cap, tmp_path):
-    config = config_of(tmp_path, model=BESIDE | {"policy": policy}, learner=learner)
-    data = load_run_problems(config)
-    found = planned(config, data)
+    found = plan(tmp_path, model=BESIDE | {"policy": policy}, learner=learner)
     chosen = {"learner.tis_cap": 2.0} if cap == 2.0 else {}
-    assert found.chosen == chosen_here(config, data) == chosen
+    assert found.chosen == chosen_here(found.config, load_run_problems(found.config)) == chosen
     assert ("          learner.tis_cap = 2.0 was chosen" in found.memory_lines()) is bool(chosen)
-    resolved = config.resolved_learner(found.chosen)
+    resolved = found.config.resolved_learner(found.chosen)
     assert (resolved.tis_cap, resolved.caps_weights) == (cap, cap not in (0, "auto"))
 
 
 def test_learner_and_engine_must_fit_one_gpu_and_a_cache_a_reply(needs, tmp_path):
-    found = beside(tmp_path, 0.5, room=8 * 2**30)
+    found = beside(tmp_path)
     more = found.there - found.memory.peak
     crowded = replace(found, memory=replace(found.memory, learning=found.memory.learning + more + 1))
     key = r"model\.vllm\.gpu_memory_utilization"
     with pytest.raises(TooLargeError, match=rf"; lower {key} to 0\.49, or "):
         crowded.refuse_too_large()
     with pytest.raises(ValueError, match=rf"{key}=0\.3: 2\.4 GiB leave room for 0 cached to"):
-        beside(tmp_path, 0.3, room=8 * 2**30).refuse_too_large()
+        beside(tmp_path, 0.3).refuse_too_large()
     asleep = Memory(weights=2**32, reference=0, optimizer=0, sampling=2**32, learning=0, engine=2**30)
     assert cure(asleep, needs.config, 2**33) == "lower model.vllm.gpu_memory_utilization"
 
@@ -205,76 +194,53 @@ def test_learner_and_engine_must_fit_one_gpu_and_a_cache_a_reply(needs, tmp_path
 @pytest.mark.parametrize(
     ("vllm", "async_level", "share", "words"),
     [
-        ({}, 0, 4, "at their longest"),
-        ({}, 1, 4, "at their longest"),
+        *(({}, level, 4, "at their longest") for level in (0, 1)),
         ({"engines": 1}, 0, 0, "at their longest, on GPUs of its own"),
         ({"servers": ["http://localhost:8000/v1"]}, 1, 0, None),
     ],
 )
 def test_engines_elsewhere_take_nothing_of_the_learners_gpu(vllm, async_level, share, words, tmp_path):
-    model = BESIDE | {"vllm": {"gpu_memory_utilization": 0.5, **vllm}}
-    found = planned_for(tmp_path, model, train={"async_level": async_level})
+    found = beside(tmp_path, vllm=vllm, train={"async_level": async_level})
     assert (found.memory.engine, found.memory.sampling) == (share * 2**30, 0)
     engine = [line for line in found.memory_lines() if line.startswith("  engine ")]
     assert [line.endswith(words) for line in engine] == ([] if words is None else [True])
 
 
-def planned_for(tmp_path, model, **tables):
-    """Return the plan for a GPU of 8 GiB."""
-    config = config_of(tmp_path, model=model, **tables)
-    return planned(config, load_run_problems(config), there=2**33)
+SLEEPS = [
+    *(("auto", 0, 3, True), ("auto", 0, 1, False), ("auto", 0, 5, False), ("auto", 1, 3, False)),
+    (True, 0, 1, False),
+]
 
 
-@pytest.mark.parametrize(
-    ("setting", "async_level", "learning", "chosen"),
-    [
-        ("auto", 0, 3, True),
-        ("auto", 0, 1, False),
-        ("auto", 0, 5, False),
-        ("auto", 1, 3, False),
-        (True, 0, 1, False),
-    ],
-)
-def test_an_engine_sleeps_where_both_fit_only_so(
-    setting, async_level, learning, chosen, tmp_path, monkeypatch
-):
+@pytest.mark.parametrize(("sleep", "level", "learning", "chosen"), SLEEPS)
+def test_an_engine_sleeps_where_both_fit_only_so(sleep, level, learning, chosen, tmp_path, monkeypatch):
     """6 of 8 GiB are the engine's, 3 of them kept asleep; the learner holds 1 all the time."""
     parts = {"weights": 2**30, "reference": 0, "optimizer": 0, "sampling": 0, "engine": 6 * 2**30}
     memory = Memory(learning=learning * 2**30, **parts)
     monkeypatch.setattr("debate_rl.forecast.plan.memory_of", lambda *_, **__: memory)
-    model = BESIDE | {"vllm": {"gpu_memory_utilization": 0.75, "sleep": setting}}
-    found = planned_for(tmp_path, model, train={"async_level": async_level})
+    found = beside(tmp_path, 0.75, vllm={"sleep": sleep}, train={"async_level": level})
     assert ("model.vllm.sleep" in found.chosen) is chosen
     asleep = Memory(learning=learning * 2**30, **parts | {"engine": 3 * 2**30, "sampling": 3 * 2**30})
-    assert found.memory == (asleep if chosen or setting is True else memory)
+    assert found.memory == (asleep if chosen or sleep is True else memory)
     assert ("          model.vllm.sleep = true was chosen" in found.memory_lines()) is chosen
     resolved = found.config.with_chosen(found.chosen).model.vllm.sleep
-    assert resolved == (True if chosen else setting)
+    assert resolved == (True if chosen else sleep)
     assert found.too_large is (found.memory.peak > 2**33)
 
 
 @pytest.mark.parametrize(
-    "also",
-    [
-        {"train": {"async_level": 1}},
-        {"model": {"vllm": {"engines": 1}}},
-        {"model": {"vllm": {"servers": ["http://localhost:8000/v1"]}}},
-    ],
+    ("level", "vllm"), [(1, {}), (0, {"engines": 1}), (0, {"servers": ["http://localhost:8000/v1"]})]
 )
-def test_what_samples_meanwhile_cannot_sleep(also, tmp_path):
-    vllm = also.pop("model", {}).get("vllm", {}) | {"sleep": True}
-    with pytest.raises(ValueError, match=r"model\.vllm\.sleep = true: an engine sleeps only within"):
-        config_of(tmp_path, model=BESIDE | {"vllm": vllm}, **also)
+def test_what_samples_meanwhile_cannot_sleep(level, vllm, tmp_path):
+    with pytest.raises(ValueError, match=r"model\.vllm\.sleep = true: "):
+        beside(tmp_path, vllm=vllm | {"sleep": True}, train={"async_level": level})
 
 
 @pytest.mark.parametrize(
     ("setting", "roomy", "chosen"), [("auto", False, True), ("auto", True, False), (False, False, False)]
 )
 def test_layers_are_computed_again_where_the_run_would_not_fit(setting, roomy, chosen, needs, monkeypatch):
-    learner = needs.config.learner.model_copy(
-        update={"gradient_checkpointing": setting, "micro_batch_tokens": 2**20}
-    )
-    config = needs.config.model_copy(update={"learner": learner})
+    config = with_learner(needs, gradient_checkpointing=setting, micro_batch_tokens=2**20)
     there = needs.memory.peak * (4 if roomy else 1)
     monkeypatch.setattr("debate_rl.forecast.plan.memory_there", lambda _: there)
     found = planned(config, load_run_problems(config))
@@ -287,8 +253,7 @@ def test_layers_are_computed_again_where_the_run_would_not_fit(setting, roomy, c
 
 @pytest.mark.slow
 def test_what_rows_share_is_told(needs):
-    learner = needs.config.learner.model_copy(update={"share_prefixes": True})
-    config = needs.config.model_copy(update={"learner": learner})
+    config = with_learner(needs, share_prefixes=True)
     found = planned(config, load_run_problems(config))
     (opening, _), *_ = found.load.rounds
     assert found.load.together == 3
@@ -310,9 +275,7 @@ def test_the_time_rests_on_what_was_measured(needs, tmp_path):
         "  time    about 13 min left: 1 step of 3 min, 1 evaluation of 10 min; by the 2 steps done"
     )
     unknown = replace(needs, there=2**30)
-    assert time_line(unknown, None, here=False).startswith(
-        "  time    not known: nothing was timed on that card"
-    )
+    assert time_line(unknown, None, here=False).startswith("  time    not known: ")
     sheet = time_line(replace(needs, there=79 * 2**30), None, here=False)
     assert sheet.startswith("  time    at least ")
     assert ": 3 steps of " in sheet
@@ -325,24 +288,20 @@ def test_a_start_and_a_plan_tell_the_same_time_in_the_same_words(needs, monkeypa
     # 12 replies, 8 at a time, prompts of 100 and 200 tokens at 10 a second, 16 tokens of 2 s in each reply:
     # 12 x 300 / 10 + 2 rounds x 2 batches x 16 x 2 = 488 s. An evaluation of 4 problems has as many replies
     # in debates, 488 s, and alone 12 x 200 / 10 + 128 = 368 s.
-    load = replace(
-        needs.load, rounds=((100, 16), (200, 16)), replies=12, sampled=8, together=1, shared=(), learnt=None
-    )
+    load = Load(((100, 16), (200, 16)), replies=12, sampled=8, micro_tokens=needs.load.micro_tokens)
     plan = replace(needs, load=load)
     monkeypatch.setattr("debate_rl.forecast.time.probe", lambda *_: Speed(10.0, 1e9, 2.0))
     monkeypatch.setattr("debate_rl.forecast.time.load_run_model", lambda _: (object(), None))
-    planned_line = time_line(plan, None, here=True)
-    assert planned_line == time_line(plan, None, here=True, model=object())
-    assert planned_line == (
+    line = time_line(plan, None, here=True)
+    assert line == time_line(plan, None, here=True, model=object())
+    assert line == (
         "  time    about 1.1 h: 3 steps of 8.1 min (sampling 8.1 min, learning 0.01 s), 3 evaluations of "
         "14 min; by a short probe of this model"
     )
     resumed = time_line(replace(plan, done=2), None, here=True, model=object())
     assert resumed.startswith("  time    about 22 min left: 1 step of 8.1 min (")
-    assert (
-        time_line(replace(plan, done=3), None, here=True, model=object())
-        == "  time    none: 3 steps of 3 are done"
-    )
+    over = time_line(replace(plan, done=3), None, here=True, model=object())
+    assert over == "  time    none: 3 steps of 3 are done"
 
 
 MODELS = {

@@ -71,19 +71,19 @@ def test_strata_stand_in_the_order_of_their_pass_rates():
     assert list(groups) == ["0", "to .25", "to .5", "to .75", "below 1", "1"]
 
 
+HEAD, ROW = {"format": 1, "of": {}}, {"id": "p", "question": "", "right": 0, "samples": 2}
+
+
 @pytest.mark.parametrize(
     ("lines", "match"),
     [
         ([], "is empty; debate eval passrate writes"),
-        ([{"format": 1, "of": {}}], "has no problems"),
-        (
-            [{"format": 1, "of": {}}, {"id": "p", "question": "", "right": 3, "samples": 2}],
-            "3 .* of 2 samples",
-        ),
-        ([{"format": 1, "of": {}}, *[{"id": "p", "question": "", "right": 0, "samples": 2}] * 2], "twice"),
+        ([HEAD], "has no problems"),
+        ([HEAD, ROW | {"right": 3}], "3 .* of 2 samples"),
+        ([HEAD, ROW, ROW], "twice"),
     ],
 )
 def test_damaged_files_are_named_by_line(path, lines, match):
-    path.write_text("".join(f"{line if isinstance(line, str) else json.dumps(line)}\n" for line in lines))
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     with pytest.raises(DataError, match=match):
         read_difficulty(str(path))

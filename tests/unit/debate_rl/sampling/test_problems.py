@@ -19,27 +19,24 @@ from envs.errors import DataWarning
 
 
 def files(data):
-    return [name for name in of_problems(data) if not name.startswith(("train: ", "held out: "))]
-
-
-def of_problems(data):
-    """The checksums but for that of the shipped prompts."""
-    return {name: value for name, value in data.checksums.items() if name != "prompts: default"}
+    return [name for name in data.checksums if not name.startswith(("train: ", "held out: ", "prompts: "))]
 
 
 def loaded(**changes):
     return load_run_problems(Config.model_validate({"model": {"tiny": {}}} | changes))
 
 
-def write(path, rows):
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+def write(path, *rows, **more):
+    """Write rows into a file, each a table or the question of one; return the path."""
+    tables = [row if isinstance(row, dict) else {"question": row, "answer": "1"} for row in rows]
+    path.write_text("".join(json.dumps(row | more) + "\n" for row in tables), encoding="utf-8")
     return str(path)
 
 
 @pytest.fixture
 def file(tmp_path):
-    rows = [{"id": f"q{n}", "question": f"What is {n} + 1?", "answer": str(n + 1)} for n in range(10)]
-    return write(tmp_path / "own.jsonl", rows)
+    rows = ({"id": f"q{n}", "question": f"What is {n} + 1?", "answer": str(n + 1)} for n in range(10))
+    return write(tmp_path / "own.jsonl", *rows)
 
 
 def ids(problems):
@@ -54,6 +51,9 @@ def test_a_familys_splits_are_disjoint_and_the_held_out_ones_do_not_depend_on_th
     assert one.held_out == other.held_out
     assert one.train != other.train
     assert loaded(env=env, held_out=held_out | {"seed": 9}).held_out != one.held_out
+    other = loaded(env=env, held_out={"kind": "words", "limit": 1})
+    assert (other.environment.name, other.eval_environment.name) == ("pair_sum", "words")
+    assert other.eval_environment.grade(other.held_out[0], other.held_out[0].answer).verdict is True
 
 
 def test_one_file_is_split_into_trained_and_held_out(file):
@@ -70,8 +70,7 @@ def test_one_file_is_split_into_trained_and_held_out(file):
 
 
 def test_a_question_that_stands_twice_is_not_on_both_sides(tmp_path):
-    rows = [{"id": f"q{n}", "question": f"What is {n % 3}?", "answer": "1"} for n in range(9)]
-    env = {"kind": "jsonl", "path": write(tmp_path / "twice.jsonl", rows)}
+    env = {"kind": "jsonl", "path": write(tmp_path / "twice.jsonl", *(f"What is {n % 3}?" for n in range(9)))}
     for seed in range(8):
         data = loaded(env=env, held_out={"limit": 2, "seed": seed})
         assert len(data.held_out) == 2
@@ -79,11 +78,11 @@ def test_a_question_that_stands_twice_is_not_on_both_sides(tmp_path):
 
 
 def test_a_held_out_file_that_shares_questions_is_refused(file, tmp_path):
-    other = write(tmp_path / "held.jsonl", [{"id": "x", "question": "What is 4 + 1?", "answer": "5"}])
+    other = write(tmp_path / "held.jsonl", "What is 4 + 1?")
     env = {"kind": "jsonl", "path": file}
     with pytest.raises(DataError, match=r"1 questions are also trained on.*What is 4 \+ 1\?"):
         loaded(env=env, held_out={"path": other})
-    fresh = write(tmp_path / "fresh.jsonl", [{"id": "x", "question": "What is 44 + 1?", "answer": "45"}])
+    fresh = write(tmp_path / "fresh.jsonl", "What is 44 + 1?", id="x")
     data = loaded(env=env, held_out={"path": fresh})
     assert (len(data.train), ids(data.held_out)) == (10, ["x"])
     assert files(data) == [file, fresh]
@@ -92,7 +91,7 @@ def test_a_held_out_file_that_shares_questions_is_refused(file, tmp_path):
 def test_a_folder_of_shards_has_a_checksum_for_each_file(tmp_path):
     names = ("train-00000-of-00002", "train-00001-of-00002", "test-00000-of-00001")
     for n, name in enumerate(names):
-        write(tmp_path / f"{name}.jsonl", [{"question": f"What is {n}?", "answer": str(n)}])
+        write(tmp_path / f"{name}.jsonl", f"What is {n}?", answer=str(n))
     folder = str(tmp_path)
     data = loaded(env={"kind": "file", "path": folder}, held_out={"path": folder})
     assert [p.answer for p in data.held_out] == ["2"]
@@ -100,31 +99,22 @@ def test_a_folder_of_shards_has_a_checksum_for_each_file(tmp_path):
     assert files(data) == [str(tmp_path / f"{name}.jsonl") for name in sorted(names)]
 
 
-def test_another_kind_is_held_out_with_its_own_grader():
-    data = loaded(env={"kind": "pair_sum", "levels": [1], "limit": 5}, held_out={"kind": "words", "limit": 2})
-    assert (data.environment.name, data.eval_environment.name) == ("pair_sum", "words")
-    problem = data.held_out[0]
-    assert data.eval_environment.grade(problem, problem.answer).verdict is True
-
-
 def test_a_held_out_file_may_name_its_fields_its_own_way(file, tmp_path):
-    rows = [{"prompt": f"What is {n} + 50?", "gold": n + 50, "level": n % 2, "type": "sum"} for n in range(4)]
-    other = write(tmp_path / "held.jsonl", rows)
+    rows = ({"prompt": f"What is {n} + 50?", "gold": n + 50, "level": n % 2} for n in range(4))
+    other = write(tmp_path / "held.jsonl", *rows, type="sum")
     env, fields = {"kind": "file", "path": file}, {"question": "prompt", "answer": "gold"}
     data = loaded(env=env, held_out={"path": other, "fields": fields, "levels": [1]})
     assert [p.answer for p in data.held_out] in (["51", "53"], ["53", "51"])
     assert any(" fields={'question': 'prompt', 'answer': 'gold'}" in name for name in data.checksums)
     assert len(loaded(env=env, held_out={"path": other, "fields": fields, "subjects": ["sum"]}).held_out) == 4
-    with pytest.raises(
-        DataError, match=r"held.jsonl, line 1, field 'answer or .*is missing.*held_out\.fields"
-    ):
+    with pytest.raises(DataError, match=r"held.jsonl, line 1, field 'answer or .*held_out\.fields"):
         loaded(env=env, held_out={"path": other})
     theirs = {"kind": "file", "path": other, "fields": fields}  # the trained file's names are the default
     assert len(loaded(env=theirs, held_out={"path": other, "levels": [1]} | {"limit": 0}).train) == 4
 
 
 def test_open_problems_are_all_trained_on(tmp_path):
-    path = write(tmp_path / "open.jsonl", [{"id": f"o{n}", "question": f"Why {n}?"} for n in range(5)])
+    path = write(tmp_path / "open.jsonl", *(f"Why {n}?" for n in range(5)))
     data = loaded(env={"kind": "open", "path": path})
     assert (len(data.train), data.held_out) == (5, ())
     assert {problem.kind for problem in data.train} == {"open"}
@@ -142,10 +132,10 @@ WORDS = " ".join(f"w{n}" for n in range(20))  # 8 runs of 13 words
 
 
 def test_held_out_problems_that_share_runs_with_trained_ones_are_told(tmp_path):
-    train = write(tmp_path / "train.jsonl", [{"id": "t", "question": WORDS, "answer": "1"}])
-    rows = [{"id": "a", "question": " ".join(WORDS.split()[:14]) + " x", "answer": "1"}]
-    rows += [{"id": "b", "question": "What is 1 + 1?", "answer": "2"}]
-    env, held_out = {"kind": "file", "path": train}, {"path": write(tmp_path / "held.jsonl", rows)}
+    train = write(tmp_path / "train.jsonl", WORDS, id="t")
+    overlapping = {"id": "a", "question": " ".join(WORDS.split()[:14]) + " x", "answer": "1"}
+    held = write(tmp_path / "held.jsonl", overlapping, "What is 1 + 1?")
+    env, held_out = {"kind": "file", "path": train}, {"path": held}
     line = r"1 of 2 held-out problems overlap with training \(0 the same, 1 by 13-word runs\): a \(0\.67\)$"
     with pytest.warns(OverlapWarning, match=f"^{line}"):
         data = loaded(env=env, held_out=held_out)
@@ -157,10 +147,10 @@ def test_held_out_problems_that_share_runs_with_trained_ones_are_told(tmp_path):
 
 def test_trained_problems_that_overlap_with_held_out_ones_are_left_out(tmp_path):
     asked = ["What is 1 + 1?", "What is $1+1$?", WORDS + " again", "What is 2 + 2?"]
-    rows = [{"id": f"t{n}", "question": question, "answer": "2"} for n, question in enumerate(asked)]
-    held = [{"id": "a", "question": asked[0], "answer": "2"}, {"id": "b", "question": WORDS, "answer": "1"}]
-    env = {"kind": "file", "path": write(tmp_path / "train.jsonl", rows)}
-    held_out = {"path": write(tmp_path / "held.jsonl", held)}
+    train = [{"id": f"t{n}", "question": question} for n, question in enumerate(asked)]
+    held = [{"id": "a", "question": asked[0]}, {"id": "b", "question": WORDS}]
+    env = {"kind": "file", "path": write(tmp_path / "train.jsonl", *train, answer="2")}
+    held_out = {"path": write(tmp_path / "held.jsonl", *held, answer="2")}
     with pytest.raises(DataError, match=r"are also trained on.*or set env\.decontaminate"):
         loaded(env=env, held_out=held_out)
     line = (
@@ -198,9 +188,9 @@ def test_every_source_has_checksums_of_what_is_trained_on_and_held_out(monkeypat
 
 def test_a_changed_answer_changes_the_checksum(tmp_path):
     def checksums(answer):
-        rows = [{"id": f"q{n}", "question": f"What is {n}?", "answer": answer} for n in range(3)]
-        path = write(tmp_path / "own.jsonl", rows)
-        return of_problems(loaded(env={"kind": "file", "path": path}, held_out={"limit": 1}))
+        path = write(tmp_path / "own.jsonl", *(f"What is {n}?" for n in range(3)), answer=answer)
+        found = loaded(env={"kind": "file", "path": path}, held_out={"limit": 1}).checksums
+        return {name: value for name, value in found.items() if name != "prompts: default"}
 
     one, two = checksums("1"), checksums("2")
     assert list(one) == list(two)
@@ -210,11 +200,9 @@ def test_a_changed_answer_changes_the_checksum(tmp_path):
 
 def test_problems_are_counted_by_level_and_source(tmp_path):
     levels = ("5", "1", "5", "", "1", "5")
-    rows = [
-        {"id": f"q{n}", "question": f"{n}?", "answer": "1", "level": level, "subject": "abc"[n % 3]}
-        for n, level in enumerate(levels)
-    ]
-    data = loaded(env={"kind": "file", "path": write(tmp_path / "own.jsonl", rows)}, held_out={"limit": 0})
+    rows = ({"question": f"{n}?", "level": one, "subject": "abc"[n % 3]} for n, one in enumerate(levels))
+    path = write(tmp_path / "own.jsonl", *rows, answer="1")
+    data = loaded(env={"kind": "file", "path": path}, held_out={"limit": 0})
     levels, sources = {"": 1, "1": 2, "5": 3}, {"file/a": 2, "file/b": 2, "file/c": 2}
     train = {"problems": 6, "levels": levels, "sources": sources}
     assert data.findings()["problems"] == {"train": train, "held_out": {"problems": 0}}
@@ -226,22 +214,21 @@ def test_problems_are_counted_by_level_and_source(tmp_path):
 
 
 def test_long_prompts_are_left_out_and_their_share_is_told(tmp_path):
-    rows = [{"id": f"q{n}", "question": "x" * 10 * n + "?", "answer": "1"} for n in range(1, 11)]
-    env = {"kind": "file", "path": write(tmp_path / "own.jsonl", rows)}
+    rows = ({"id": f"q{n}", "question": "x" * 10 * n + "?", "answer": "1"} for n in range(1, 11))
+    env = {"kind": "file", "path": write(tmp_path / "own.jsonl", *rows)}
     tiny = {"model": {"tiny": {"fallback": "bytes"}}, "debate": {"prompts": "tiny"}, "held_out": {"limit": 0}}
-    every = load_run_problems(Config.model_validate(tiny | {"env": env}))
-    policy = counting_policy(Config.model_validate(tiny | {"env": env}))
-    config = Config.model_validate(tiny)
-    lengths = sorted(opening_tokens(problem, policy, config.debate) for problem in every.train)
+    config = Config.model_validate(tiny | {"env": env})
+    policy, every = counting_policy(config), load_run_problems(config).train
+    lengths = sorted(opening_tokens(problem, policy, config.debate) for problem in every)
     assert [b - a for a, b in pairwise(lengths)] == [10] * 9
     most = lengths[6]
     line = rf"env\.max_prompt_tokens={most}: 3 of 10 training problems left out \(30\.0%\), whose prompts"
     with pytest.warns(DataWarning, match=line):
-        data = load_run_problems(Config.model_validate(tiny | {"env": env | {"max_prompt_tokens": most}}))
+        data = loaded(**tiny, env=env | {"max_prompt_tokens": most})
     assert ids(data.train) == sorted(f"q{n}" for n in range(1, 8))
     assert data.findings()["too_long"] == {"left_out": 3, "of": 10}
     with pytest.raises(DataError, match="leaves nothing to train on: the first prompts of all 10"):
-        load_run_problems(Config.model_validate(tiny | {"env": env | {"max_prompt_tokens": 1}}))
+        loaded(**tiny, env=env | {"max_prompt_tokens": 1})
 
 
 def test_test_time_learning_is_declared(file):
@@ -276,8 +263,8 @@ def test_epochs_are_whole_steps(train, problems, steps):
 
 def with_shots(tmp_path, **shots):
     def rows(name, numbers):
-        lines = [{"question": f"{n} + 1?", "answer": f"It is {n + 1}.\n#### {n + 1}"} for n in numbers]
-        return write(tmp_path / f"{name}.jsonl", lines)
+        lines = ({"question": f"{n} + 1?", "answer": f"It is {n + 1}.\n#### {n + 1}"} for n in numbers)
+        return write(tmp_path / f"{name}.jsonl", *lines)
 
     env, held_out = {"kind": "gsm8k", "path": rows("train", range(8))}, {"path": rows("test", range(50, 53))}
     rows("shots", [1, 2, 51])
@@ -296,11 +283,8 @@ def test_examples_that_fade_are_in_no_evaluation(tmp_path):
     data = load_run_problems(config)
     assert {len(problem.shots) for problem in data.train} == {2}
     assert {problem.shots for problem in data.held_out} == {UNSET}
-    counts = [
-        [0 if p.shots is UNSET else len(p.shots) for p in shown_at(config, data.train[:1], step)]
-        for step in range(5)
-    ]
-    assert counts == [[2], [2], [1], [1], [0]]
+    shown = [shown_at(config, data.train[:1], step)[0].shots for step in range(5)]
+    assert [0 if shots is UNSET else len(shots) for shots in shown] == [2, 2, 1, 1, 0]
 
 
 def test_a_file_that_holds_a_held_out_problem_is_refused(tmp_path):

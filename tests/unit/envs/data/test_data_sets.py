@@ -1,8 +1,6 @@
 """Each data set by name, from files and a hub that the tests make; the rows have the published shapes."""
 
-import random
 import sys
-import types
 from pathlib import Path
 
 import pytest
@@ -12,37 +10,6 @@ from envs.data.catalog import DATA_SETS
 from envs.errors import DataWarning
 
 
-class Stream(list):
-    """What the hub's client returns when asked to stream: rows that can be shuffled, counted as they go."""
-
-    read = 0
-
-    def shuffle(self, *, seed, buffer_size):
-        assert buffer_size == 10_000
-        mixed = Stream(self)
-        random.Random(seed).shuffle(mixed)
-        return mixed
-
-    def __iter__(self):
-        for row in super().__iter__():
-            Stream.read += 1
-            yield row
-
-
-@pytest.fixture
-def hub(monkeypatch):
-    """Tables by (hub id, configuration, split), instead of the hub."""
-    tables = {}
-
-    def load_dataset(hub_id, config, *, split, streaming=False):
-        rows = tables[hub_id, config, split]
-        return Stream(rows) if streaming else rows
-
-    monkeypatch.setitem(sys.modules, "datasets", types.SimpleNamespace(load_dataset=load_dataset))
-    Stream.read = 0
-    return tables
-
-
 def test_every_data_set_is_in_the_docs():
     text = (Path(__file__).parents[4] / "docs" / "data.md").read_text(encoding="utf-8")
     for entry in DATA_SETS.values():
@@ -50,24 +17,15 @@ def test_every_data_set_is_in_the_docs():
         assert entry.hub_id in text
 
 
-def arc_row(name, labels, key):
-    return {
-        "id": name,
-        "question": "Which is hot?",
-        "choices": {"text": ["ice", "snow", "fire", "rain"], "label": list(labels)},
-        "answerKey": key,
-    }
-
-
 def test_arc_keys_are_labels_and_no_places(hub):
+    options = ["ice", "snow", "fire", "rain"]
     hub["allenai/ai2_arc", "ARC-Challenge", "validation"] = [
-        arc_row("A", "ABCD", "C"),
-        arc_row("B", "1234", "3"),
+        {"id": key, "question": "Hot?", "choices": {"text": options, "label": list(labels)}, "answerKey": key}
+        for labels, key in (("ABCD", "C"), ("1234", "3"))
     ]
     first, second = load_problems("arc_challenge", split="validation")
-    assert (first.answer, second.answer) == ("C", "C")
-    assert first.choices == ("ice", "snow", "fire", "rain")
-    assert (first.kind, first.id) == ("choice", "arc_challenge-A")
+    assert (first.answer, second.answer, first.choices) == ("C", "C", tuple(options))
+    assert (first.kind, first.id) == ("choice", "arc_challenge-C")
 
 
 def test_mmlu_is_all_subjects_and_its_mathematics_four(hub):
@@ -76,17 +34,10 @@ def test_mmlu_is_all_subjects_and_its_mathematics_four(hub):
     sources = [p.source for p in load_problems("mmlu", split="test")]
     assert sources == ["mmlu/anatomy", "mmlu/abstract_algebra"]
     assert len(load_problems("mmlu", split="test", subjects=["anatomy"])) == 1
-    for name in (
-        "abstract_algebra",
-        *(f"{kind}_mathematics" for kind in ("college", "elementary", "high_school")),
-    ):
+    kinds = (f"{kind}_mathematics" for kind in ("college", "elementary", "high_school"))
+    for name in ("abstract_algebra", *kinds):
         hub["cais/mmlu", name, "test"] = [row | {"subject": name}]
     assert [p.answer for p in load_problems("mmlu_math", split="test")] == ["B"] * 4
-
-
-def test_minerva_without_solutions(hub):
-    hub["math-ai/minervamath", None, "test"] = [{"question": "How wide?", "answer": "1.6"}]
-    assert load_problems("minerva", split="test")[0].answer == "1.6"
 
 
 def numina(n):
@@ -97,7 +48,7 @@ def test_numinamath_is_streamed_as_far_as_it_is_asked_for(hub):
     hub["AI-MO/NuminaMath-CoT", None, "train"] = [numina(n) for n in range(100)]
     problems = load_problems("NuminaMath-CoT", limit=3)
     assert [p.answer for p in problems] == ["0", "1", "2"]
-    assert Stream.read == 3
+    assert sys.modules["datasets"].Stream.read == 3
     assert problems[1].source == "numinamath_cot/amc"
     assert [p.answer for p in load_problems("numinamath_cot", limit=3, subjects=["amc"])] == ["1", "3", "5"]
     assert len(load_problems("numinamath_cot")) == 100
@@ -136,16 +87,12 @@ def test_openmathreasoning_has_each_problem_once(hub):
     assert problems[0].source == "openmathreasoning/aops_c4"
 
 
-def test_a_large_set_from_a_local_file_is_shuffled_as_any_other(tmp_path):
-    pa = pytest.importorskip("pyarrow")
-    import pyarrow.parquet as parquet
-
-    path = tmp_path / "train.parquet"
-    parquet.write_table(pa.Table.from_pylist([numina(n) for n in range(3000)]), path)
-    drawn = load_problems("numinamath_cot", path=path, seed=1, limit=20)
-    assert load_problems("numinamath_cot", path=path, seed=1, limit=5) == drawn[:5]
-    assert max(int(p.answer) for p in drawn) > 1000
-    assert [p.answer for p in load_problems("numinamath_cot", path=path, limit=2)] == ["0", "1"]
+def test_a_large_set_from_a_local_file_is_shuffled_as_any_other(load):
+    rows = [numina(n) for n in range(300)]
+    drawn = load("numinamath_cot", *rows, seed=1, limit=20)
+    assert load("numinamath_cot", *rows, seed=1, limit=5) == drawn[:5]
+    assert max(int(p.answer) for p in drawn) > 100
+    assert [p.answer for p in load("numinamath_cot", *rows, limit=2)] == ["0", "1"]
 
 
 def test_own_rows_that_name_their_split_are_kept_apart(load):
@@ -171,9 +118,8 @@ def test_any_set_of_the_hub_is_read_by_field_names(hub):
     with pytest.raises(DataError, match=r"someone/sums\[dev\], row 0, field 'answer or .*': is missing"):
         load_problems("someone/sums", split="dev")
     hub["someone/sums", None, "test"] = [row | {"kind": name} for name in ("easy", "hard")]
-    chosen = load_problems(
-        "someone/sums", split="test", fields=fields | {"subject": "kind"}, subjects=["hard"]
-    )
+    by_kind = fields | {"subject": "kind"}
+    chosen = load_problems("someone/sums", split="test", fields=by_kind, subjects=["hard"])
     assert [problem.source for problem in chosen] == ["someone--sums/hard"]
     choices = fields | {"choices": "options"}
     assert load_problems("someone/sums", split="dev", fields=choices)[0].answer == "B"

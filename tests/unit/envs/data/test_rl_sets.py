@@ -9,8 +9,8 @@ from envs.data.questions import last_of_user
 from envs.errors import DataWarning
 
 
-def chat(text, **more):
-    return [{"content": text, "role": "user"}, *more.get("then", ())]
+def chat(text):
+    return [{"content": text, "role": "user"}]
 
 
 def if_row(key, ids, kwargs, *, as_python=True):
@@ -26,20 +26,12 @@ def if_row(key, ids, kwargs, *, as_python=True):
 
 
 def test_multi_constraints_as_published(load):
-    two = if_row(
-        "a", ["punctuation:no_comma", "letters:letter_counting"], [None, {"N": 9.0, "relation": "at least"}]
-    )
+    ids, counting = ["punctuation:no_comma", "letters:letter_counting"], {"N": 9.0, "relation": "at least"}
     as_json = if_row("b", ["count:count_unique"], [{"keyword": None}], as_python=False)
-    one, other = load("if_multi_constraints", two, as_json)
-    assert (one.id, one.kind, one.question) == (
-        "if_multi_constraints-a",
-        "instructions",
-        "Write a poem. Use no commas.",
-    )
-    assert json.loads(one.answer) == {
-        "instruction_id_list": ["punctuation:no_comma", "letters:letter_counting"],
-        "kwargs": [{}, {"N": 9, "relation": "at least"}],
-    }
+    one, other = load("if_multi_constraints", if_row("a", ids, [None, counting]), as_json)
+    assert (one.id, one.kind) == ("if_multi_constraints-a", "instructions")
+    assert one.question == "Write a poem. Use no commas."
+    assert json.loads(one.answer) == {"instruction_id_list": ids, "kwargs": [{}, counting | {"N": 9}]}
     grade = load_environment("if_multi_constraints").grade(one, "short")
     assert (grade.status.value, grade.score) == ("wrong", 0.5)
     assert json.loads(other.answer)["kwargs"] == [{}]
@@ -71,28 +63,20 @@ def rlvr_row(dataset, text, truth):
 
 GAPS = dict.fromkeys(("quantifier", "end_phrase", "keyword_list", "word", "letter", "i", "options"))
 SHOTS = "Question: 1+1?\nAnswer: So the answer is 2.\n\nQuestion: What is\n\n2+2?\nAnswer:"
+WORDS = json.dumps({"func_name": "validate_word_constraint", "N": 3} | GAPS | {"quantifier": "at most"})
 MIXED = [
     rlvr_row("gsm8k", SHOTS, "4"),
     rlvr_row("MATH", "Problem:\nHalf of one?\n\nSolution:", r"\frac{1}{2}"),
-    rlvr_row(
-        "ifeval",
-        "Question: no?\n\nQuestion: three words",
-        json.dumps({"func_name": "validate_word_constraint", "N": 3} | GAPS | {"quantifier": "at most"}),
-    ),
+    rlvr_row("ifeval", "Question: no?\n\nQuestion: three words", WORDS),
 ]
 
 
 def test_the_mixed_set_has_a_grader_for_each_row(load):
     problems = load("rlvr_mixed", *MIXED)
-    assert [(p.kind, p.source) for p in problems] == [
-        ("number", "rlvr_mixed/gsm8k"),
-        ("expression", "rlvr_mixed/MATH"),
-        ("instructions", "rlvr_mixed/ifeval"),
-    ]
-    assert [p.question for p in problems] == [
-        "What is\n\n2+2?",
-        "Half of one?",
-        "Question: no?\n\nQuestion: three words",
+    assert [(p.kind, p.source, p.question) for p in problems] == [
+        ("number", "rlvr_mixed/gsm8k", "What is\n\n2+2?"),
+        ("expression", "rlvr_mixed/MATH", "Half of one?"),
+        ("instructions", "rlvr_mixed/ifeval", "Question: no?\n\nQuestion: three words"),
     ]
     environment = load_environment("rlvr_mixed")
     answers = ("4.0", "0.5", "one two three")
@@ -101,14 +85,10 @@ def test_the_mixed_set_has_a_grader_for_each_row(load):
     assert environment.grade(problems[2], "one two three four").score == 0.0
 
 
-def test_the_mixed_set_is_filtered_to_one_source(load):
-    [problem] = load("rlvr_mixed", *MIXED, subjects=["gsm8k"])
-    assert problem.answer == "4"
+def test_the_mixed_set_is_filtered_to_one_source_and_lacks_unknown_verifiers(load):
+    assert [p.answer for p in load("rlvr_mixed", *MIXED, subjects=["gsm8k"])] == ["4"]
     with pytest.raises(DataError, match="subjects: 1 unmatched: code; valid: gsm8k, ifeval, math"):
         load("rlvr_mixed", *MIXED, subjects=["code"])
-
-
-def test_a_verifier_that_is_not_here_is_named(load):
     with pytest.warns(DataWarning, match="names an unknown verifier; known: gsm8k, math, ifeval"):
         assert len(load("rlvr_mixed", MIXED[0], rlvr_row("code", "Sort.", "x"))) == 1
 
@@ -120,15 +100,9 @@ def test_rlvr_ifeval(load):
     assert load_environment("rlvr_ifeval").grade(problem, '"So."').status == "correct"
 
 
-def verl_row(truth, *, ability="math", index=0):
-    asked = "What is $1+1$?\n\nPresent the answer in LaTex format: \\boxed{Your answer}"
-    return {
-        "data_source": "numina_amc_aime",
-        "prompt": [{"content": "Think.", "role": "system"}, {"content": asked, "role": "user"}],
-        "ability": ability,
-        "reward_model": {"ground_truth": truth, "style": "rule"},
-        "extra_info": {"index": index, "split": "dummy"},
-    }
+def verl_row(truth):
+    model = {"ground_truth": truth, "style": "rule"}
+    return {"data_source": "amc", "prompt": chat("What is $1+1$?"), "ability": "math", "reward_model": model}
 
 
 def test_skywork_rows_without_a_truth_are_left_out(load):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,27 +13,19 @@ from envs.errors import DataError
 POOL = [Shot(f"{n} + 1?", "Easy.", str(n + 1)) for n in range(6)]
 
 
-def written(tmp_path, rows):
-    path = tmp_path / "shots.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
-
-
-def test_gsm8k_gives_its_working_without_marks_and_last_line(tmp_path):
-    row = {"question": "Six of 3?", "answer": "6 * 3 = <<6*3=18>>18.\n#### 18"}
-    [shot] = load_shots("gsm8k", path=written(tmp_path, [row]))
-    assert (shot.solution, shot.answer) == ("6 * 3 = 18.", "18")
-
-
-def test_math_gives_its_solution_with_the_box(tmp_path):
-    row = {"problem": "1 + 1?", "solution": "It is $\\boxed{2}$.", "level": "Level 1", "type": "Algebra"}
-    [shot] = load_shots("math", path=written(tmp_path, [row]))
-    assert (shot.solution, shot.answer) == ("It is $\\boxed{2}$.", "2")
-
-
-def test_an_own_file_without_working_gives_the_answer(tmp_path):
-    [shot] = load_shots("file", path=written(tmp_path, [{"question": "1 + 1?", "answer": "2"}]))
-    assert shot == Shot("1 + 1?", "2", "2")
+@pytest.mark.parametrize(
+    ("name", "row", "solution", "answer"),
+    [
+        ("gsm8k", {"question": "Six of 3?", "answer": "6 * 3 = <<6*3=18>>18.\n#### 18"}, "6 * 3 = 18.", "18"),
+        ("math", {"problem": "1 + 1?", "solution": r"It is $\boxed{2}$."}, r"It is $\boxed{2}$.", "2"),
+        ("file", {"question": "1 + 1?", "answer": "2"}, "2", "2"),
+    ],
+)
+def test_the_solution_is_the_rows_working_without_marks_or_else_its_answer(
+    write_rows, name, row, solution, answer
+):
+    [shot] = load_shots(name, path=write_rows(row))
+    assert shot == Shot(row.get("question", "1 + 1?"), solution, answer)
 
 
 def test_a_family_without_a_file_has_no_examples():

@@ -7,14 +7,13 @@ from envs import DataError, load_problems
 from envs.families import FAMILIES, pair_sum, products, sorting, words
 from envs.families.synthetic import split_of
 
-PAIR_SUM, WORDS, PRODUCTS = FAMILIES["pair_sum"], FAMILIES["words"], FAMILIES["products"]
-SORTING = FAMILIES["sorting"]
+PAIR_SUM, WORDS, PRODUCTS, SORTING = map(FAMILIES.__getitem__, ("pair_sum", "words", "products", "sorting"))
 PAIR = nouns.Problem("p", "Target 19. Numbers 3 8 5 11 10 9.")
 PRODUCT = nouns.Problem("m", "What is 347 * 29?")
 LIST = nouns.Problem("s", "Sort 8 3 11 5.")
+STORY = nouns.Problem("w", "Tom has 8 apples. Tom gets 4 more. Tom loses 3. How many apples?")
 PAIRS_WRONG = ["8 10", "12 7", "8 11 3", "19", "8", "", "8 11 or 3 9"]
 PRODUCTS_WRONG = ["10064", "347 * 29", "10063 or 10064", "-10063", ""]
-STORY = nouns.Problem("w", "Tom has 8 apples. Tom gets 4 more. Tom loses 3. How many apples?")
 
 
 @pytest.mark.parametrize(
@@ -32,98 +31,103 @@ def test_truth(family, problem, right, wrong):
     assert family.grade(problem, None).status == "missing"
 
 
-def test_pair_sum_levels():
-    for level, count, largest in (("1", 6, 12), ("2", 8, 18), ("3", 10, 24)):
-        for problem in load_problems("pair_sum", split="train", limit=50, seed=3, levels=[level]):
-            target, numbers = pair_sum.read_question(problem.question)
-            assert len(set(numbers)) == count
-            assert max(numbers) <= largest
-            assert sum(a + b == target for i, a in enumerate(numbers) for b in numbers[:i]) == 1
-            assert problem.level == level
+@pytest.mark.parametrize(
+    ("family", "problem", "solution", "check", "lured"),
+    [
+        (PAIR_SUM, PAIR, r" 11 + 8 = 19. \boxed{ 11 8}", " 11 + 8 = 19 right.", " 11 + 8 = 19 wrong."),
+        (PAIR_SUM, PAIR, r" 3 + 9 = 19. \boxed{ 3 9}", " 3 + 9 = 12 wrong.", " 3 + 9 = 12 wrong."),
+        (PAIR_SUM, PAIR, r" 8 + 3 = 11. \boxed{ 8 3}", " 8 + 3 = 11 wrong.", " 8 + 3 = 11 right."),
+        (WORDS, STORY, r" \boxed{ 15}", " 15 = 9 wrong.", " 15 = 15 right."),
+        (WORDS, STORY, r" \boxed{ 9}", " 9 = 9 right.", " 9 = 15 wrong."),
+        (PRODUCTS, PRODUCT, r" \boxed{10063}", " 10063 = 10063 right.", " 10063 = 3817 wrong."),
+        (PRODUCTS, PRODUCT, r" \boxed{3817}", " 3817 = 10063 wrong.", " 3817 = 3817 right."),
+        (SORTING, LIST, r" \boxed{ 3 5 8 11}", " 3 5 8 11 right.", " 3 5 8 11 right."),
+        (SORTING, LIST, r" \boxed{ 3 8 5 11}", " 3 8 5 11 wrong.", " 3 8 5 11 right."),
+        (SORTING, LIST, r" \boxed{ 3 8 5 12}", " 3 8 5 12 wrong.", " 3 8 5 12 wrong."),
+        *((family, None, "nothing", " none wrong.", " none wrong.") for family in FAMILIES.values()),
+    ],
+)
+def test_a_check_says_what_holds_and_a_lured_one_makes_the_planted_mistake(
+    family, problem, solution, check, lured
+):
+    assert family.write_check(problem, solution) == check
+    assert family.write_check(problem, solution, lured=True) == lured
 
 
-def test_pair_sum_attempts():
+@pytest.mark.parametrize(
+    ("family", "problem", "attempt", "text"),
+    [
+        (PAIR_SUM, PAIR, (11, 8), r" 11 + 8 = 19. \boxed{ 11 8}"),
+        (WORDS, STORY, (8, 4, 3), r" 8 + 4 = 12. 12 + 3 = 15. \boxed{ 15}"),
+        (PRODUCTS, nouns.Problem("m", "What is 12 * 40?"), (480,), r" 12 * 40 = 480. \boxed{480}"),
+        (SORTING, LIST, (3, 5, 8, 11), r" \boxed{ 3 5 8 11}"),
+    ],
+)
+def test_a_solution_is_the_text_of_an_attempt(family, problem, attempt, text):
+    assert family.write_solution(problem, attempt) == text
+    assert PAIR_SUM.write_lie(PAIR, (3, 9)) == r" 3 + 9 = 19. \boxed{ 3 9}"
+    assert SORTING.answer_key(LIST, "3, 5, 8") == "3 5 8"
+
+
+def drawn(family, level):
+    """Return problems of a level."""
+    problems = load_problems(family, split="train", limit=60, seed=3, levels=[level])
+    assert {problem.level for problem in problems} == {level}
+    return problems
+
+
+@pytest.mark.parametrize(("level", "count", "largest"), [("1", 6, 12), ("2", 8, 18), ("3", 10, 24)])
+def test_pair_sum_levels(level, count, largest):
+    for problem in drawn("pair_sum", level):
+        target, numbers = pair_sum.read_question(problem.question)
+        assert len(set(numbers)) == count
+        assert max(numbers) <= largest
+        assert sum(a + b == target for i, a in enumerate(numbers) for b in numbers[:i]) == 1
+
+
+@pytest.mark.parametrize("level", ["1", "2", "3"])
+def test_words_levels(level):
+    for problem in drawn("words", level):
+        start, *changes = words.read_story(problem.question)
+        assert (len(changes), 2 <= start <= 12) == (int(level), True)
+        assert all(1 <= abs(change) <= 6 for change in changes)
+        assert 0 <= int(str(problem.answer)) <= 30
+
+
+@pytest.mark.parametrize(("level", "digits"), [("1", [2, 2]), ("2", [2, 3]), ("3", [3, 3])])
+def test_products_levels(level, digits):
+    for problem in drawn("products", level):
+        factors = products.read_question(problem.question)
+        assert sorted(len(str(factor)) for factor in factors) == digits
+        assert problem.answer == str(factors[0] * factors[1])
+
+
+@pytest.mark.parametrize(("level", "count"), [("1", 3), ("2", 6), ("3", 9)])
+def test_sorting_levels(level, count):
+    for problem in drawn("sorting", level):
+        numbers = sorting.read_question(problem.question)
+        assert len(set(numbers)) == count
+        assert 1 <= min(numbers) < max(numbers) <= 30
+        assert [*numbers] != sorted(numbers)
+        assert problem.answer == " ".join(map(str, sorted(numbers)))
+
+
+def test_attempts_are_right_or_lured_or_wrong():
     rng = random.Random(0)
     problem = load_problems("pair_sum", split="train", limit=1, seed=0)[0]
     right = {tuple(sorted(PAIR_SUM.attempt(problem, rng))) for _ in range(20)}
     assert right == {tuple(map(int, str(problem.answer).split()))}
-    lures = {tuple(sorted(PAIR_SUM.attempt(PAIR, rng, right=0, lure=1))) for _ in range(20)}
-    assert lures == {(3, 8)}
-    others = {tuple(sorted(PAIR_SUM.attempt(PAIR, rng, right=0))) for _ in range(300)}
-    assert len(others) == 15
-
-
-def test_pair_sum_texts():
-    assert PAIR_SUM.write_solution(PAIR, (11, 8)) == r" 11 + 8 = 19. \boxed{ 11 8}"
-    assert PAIR_SUM.write_lie(PAIR, (3, 9)) == r" 3 + 9 = 19. \boxed{ 3 9}"
-    assert PAIR_SUM.write_check(PAIR, r" 11 + 8 = 19. \boxed{ 11 8}") == " 11 + 8 = 19 right."
-    assert PAIR_SUM.write_check(PAIR, r" 3 + 9 = 19. \boxed{ 3 9}") == " 3 + 9 = 12 wrong."
-    assert PAIR_SUM.write_check(PAIR, r" 8 + 3 = 11. \boxed{ 8 3}", lured=True) == " 8 + 3 = 11 right."
-    assert PAIR_SUM.write_check(PAIR, r" 11 + 8 = 19. \boxed{ 11 8}", lured=True) == " 11 + 8 = 19 wrong."
-    assert PAIR_SUM.write_check(PAIR, "nothing") == " none wrong."
-
-
-def test_words_levels():
-    for level in (1, 2, 3):
-        for problem in load_problems("words", split="train", limit=100, seed=1, levels=[level]):
-            reading = words.read_story(problem.question)
-            assert len(reading) == level + 1
-            assert 2 <= reading[0] <= 12
-            assert all(1 <= abs(change) <= 6 for change in reading[1:])
-            assert 0 <= int(str(problem.answer)) <= 30
-
-
-def test_words_planted_habit():
-    rng = random.Random(0)
+    assert {PAIR_SUM.attempt(PAIR, rng, right=0, lure=1) for _ in range(20)} == {(8, 3)}
+    assert len({tuple(sorted(PAIR_SUM.attempt(PAIR, rng, right=0))) for _ in range(300)}) == 15
     assert WORDS.attempt(STORY, rng, right=0, lure=1) == (8, 4, 3)
     assert WORDS.attempt(STORY, rng) == (8, 4, -3)
     assert {WORDS.attempt(STORY, rng, right=0) for _ in range(50)} == {(8, -4, -3), (8, 4, 3)}
-    assert WORDS.write_solution(STORY, (8, 4, 3)) == r" 8 + 4 = 12. 12 + 3 = 15. \boxed{ 15}"
-    assert WORDS.write_check(STORY, r" \boxed{ 15}") == " 15 = 9 wrong."
-    assert WORDS.write_check(STORY, r" \boxed{ 15}", lured=True) == " 15 = 15 right."
-    assert WORDS.write_check(STORY, r" \boxed{ 9}", lured=True) == " 9 = 15 wrong."
-    assert WORDS.write_check(STORY, "") == " none wrong."
-
-
-def test_products_levels():
-    for level, digits in (("1", [2, 2]), ("2", [2, 3]), ("3", [3, 3])):
-        for problem in load_problems("products", split="train", limit=60, seed=3, levels=[level]):
-            factors = products.read_question(problem.question)
-            assert sorted(len(str(factor)) for factor in factors) == digits
-            assert problem.answer == str(factors[0] * factors[1])
-
-
-def test_products_attempts():
-    rng = random.Random(0)
     assert PRODUCTS.attempt(PRODUCT, rng) == (6940, 3123)  # 347 * 20, 347 * 9
     assert PRODUCTS.attempt(PRODUCT, rng, right=0, lure=1) == (694, 3123)
     for _ in range(200):
         wrong = PRODUCTS.attempt(PRODUCT, rng, right=0)
         [(got, true)] = [pair for pair in zip(wrong, (6940, 3123), strict=True) if pair[0] != pair[1]]
         assert sum(a != b for a, b in zip(str(got), str(true), strict=True)) == 1
-    forty = nouns.Problem("m", "What is 12 * 40?")
-    assert PRODUCTS.write_solution(forty, PRODUCTS.attempt(forty, rng)) == r" 12 * 40 = 480. \boxed{480}"
-
-
-def test_products_texts():
-    assert PRODUCTS.write_check(PRODUCT, r" \boxed{10063}") == " 10063 = 10063 right."
-    assert PRODUCTS.write_check(PRODUCT, r" \boxed{3817}") == " 3817 = 10063 wrong."
-    assert PRODUCTS.write_check(PRODUCT, r" \boxed{3817}", lured=True) == " 3817 = 3817 right."
-    assert PRODUCTS.write_check(PRODUCT, "") == " none wrong."
-
-
-def test_sorting_levels():
-    for level, count in (("1", 3), ("2", 6), ("3", 9)):
-        for problem in load_problems("sorting", split="train", limit=60, seed=3, levels=[level]):
-            numbers = sorting.read_question(problem.question)
-            assert len(set(numbers)) == count
-            assert 1 <= min(numbers) < max(numbers) <= 30
-            assert [*numbers] != sorted(numbers)
-            assert problem.answer == " ".join(map(str, sorted(numbers)))
-
-
-def test_sorting_attempts():
-    rng = random.Random(0)
     assert SORTING.attempt(LIST, rng) == (3, 5, 8, 11)
     others = {SORTING.attempt(LIST, rng, right=0) for _ in range(100)}
     assert others == {(5, 3, 8, 11), (3, 8, 5, 11), (3, 5, 11, 8)}
@@ -133,17 +137,7 @@ def test_sorting_attempts():
     assert abs(lures.count((3, 5, 8, 11)) / 2000 - 1 / 18) < 0.02  # 1/3 * 1/3 * 1/2
 
 
-def test_sorting_texts():
-    assert SORTING.write_solution(LIST, (3, 5, 8, 11)) == r" \boxed{ 3 5 8 11}"
-    assert SORTING.write_check(LIST, r" \boxed{ 3 5 8 11}") == " 3 5 8 11 right."
-    assert SORTING.write_check(LIST, r" \boxed{ 3 8 5 11}") == " 3 8 5 11 wrong."
-    assert SORTING.write_check(LIST, r" \boxed{ 3 8 5 11}", lured=True) == " 3 8 5 11 right."
-    assert SORTING.write_check(LIST, r" \boxed{ 3 8 5 12}", lured=True) == " 3 8 5 12 wrong."
-    assert SORTING.write_check(LIST, "") == " none wrong."
-    assert SORTING.answer_key(LIST, "3, 5, 8") == "3 5 8"
-
-
-@pytest.mark.parametrize("family", ["pair_sum", "words", "products", "sorting"])
+@pytest.mark.parametrize("family", FAMILIES)
 def test_door_refuses_what_a_family_has_not(family):
     for options in (
         {"limit": None},
@@ -153,6 +147,8 @@ def test_door_refuses_what_a_family_has_not(family):
     ):
         with pytest.raises(DataError, match=r"limit|levels|split|path"):
             load_problems(family, **options)
+    with pytest.raises(DataError, match=rf"^env\.limit: {family}"):
+        FAMILIES[family].problems(split="train")
 
 
 def test_a_family_that_runs_out_says_so():
@@ -164,8 +160,3 @@ def test_split_shares():
     shares = [split_of(str(i)) for i in range(5000)]
     assert abs(shares.count("test") / 5000 - 0.2) < 0.02
     assert abs(shares.count("validation") / 5000 - 0.1) < 0.02
-
-
-def test_a_family_without_a_limit_names_the_key():
-    with pytest.raises(DataError, match=r"^env\.limit: pair_sum"):
-        FAMILIES["pair_sum"].problems(split="train")

@@ -36,9 +36,8 @@ class Model:
     def __init__(self, script, *, cache=None, **asking):
         self.policy = ScriptedPolicy(script, tokens=True)
         self.opened = 0
-        self.model = VerifierModel(
-            self.open, "m", asking=Asking(max_tokens=4000, **asking), cache=VerdictCache(cache)
-        )
+        asking = Asking(max_tokens=4000, **asking)
+        self.model = VerifierModel(self.open, "m", asking=asking, cache=VerdictCache(cache))
 
     def open(self):
         self.opened += 1
@@ -86,11 +85,7 @@ def test_the_same_content_is_asked_once_and_another_anew(tmp_path):
 def test_the_same_content_at_the_same_time_is_one_request():
     release = threading.Event()
 
-    def script(request):
-        release.wait(5)
-        return says("1")(request)
-
-    with Model(script) as one:
+    with Model(lambda request: release.wait(5) and says("1")(request)) as one:
         futures = [one.model.score(PROBLEM, "same", rubric="x") for _ in range(9)]
         release.set()
         assert {future.result(20).score for future in futures} == {1.0}
@@ -99,13 +94,14 @@ def test_the_same_content_at_the_same_time_is_one_request():
 
 def test_several_samples_are_a_mean_and_nonsense_is_left_out():
     values = ["1", "0.5", "7"]
-
-    def script(request):
-        return says(values[request.turn.round])(request)
-
+    script = lambda request: says(values[request.turn.round])(request)  # noqa: E731
     with Model(script, samples=3, temperature=1.0) as one:
         assert one.score() == (0.75, "")
         assert len({request.seed for request in one.policy.requests}) == 3
+
+
+def fails(_):
+    raise ConnectionError("the server\nis gone")
 
 
 @pytest.mark.parametrize(
@@ -115,26 +111,16 @@ def test_several_samples_are_a_mean_and_nonsense_is_left_out():
         (lambda r: says("1")(r) + says("0")(r).removeprefix("Fine."), "several"),
         (says("2"), "out_of_range"),
         (lambda _: "x" * 5000, "truncated"),
+        (fails, "failed"),
     ],
 )
-def test_nonsense_is_counted_and_kept_and_not_asked_again(script, fault, tmp_path):
+def test_nonsense_is_counted_and_kept_and_only_a_failure_is_asked_again(script, fault, tmp_path):
     path = tmp_path / "verdicts.jsonl"
     with Model(script, cache=path) as one:
         assert one.score() == (None, fault)
         assert one.model.take_tally()[fault] == 1
     with Model(says("1"), cache=path) as again:
-        assert again.score() == (None, fault)
-
-
-def test_a_failure_is_counted_and_asked_again(tmp_path):
-    def fails(_):
-        raise ConnectionError("the server is gone")
-
-    path = tmp_path / "verdicts.jsonl"
-    with Model(fails, cache=path) as one:
-        assert one.score() == (None, "failed")
-    with Model(says("1"), cache=path) as again:
-        assert again.score() == (1.0, "")
+        assert again.score() == ((1.0, "") if fault == "failed" else (None, fault))
 
 
 def test_a_reply_that_never_comes_is_a_timeout():
@@ -150,21 +136,12 @@ def test_a_reply_that_never_comes_is_a_timeout():
 
 
 def test_a_model_that_is_gone_ends_it_with_one_line():
-    def fails(_):
-        raise ConnectionError("the server\nis gone")
-
     with Model(fails, concurrency=4) as one:
         futures = [one.model.score(PROBLEM, str(n), rubric="y") for n in range(2 * MOST_FAILED)]
-        faults, errors = [], []
-        for future in futures:
-            try:
-                faults.append(future.result(20).fault)
-            except VerifierError as error:
-                errors.append(str(error))
-        assert faults == ["failed"] * MOST_FAILED
-        assert len(errors) == MOST_FAILED
-        assert "gave no answer to 24 requests in a row" in errors[0]
-        assert "the server\\nis gone" in errors[0]
+        errors = [str(error) for future in futures if (error := future.exception(20))]
+        faults = [future.result().fault for future in futures if not future.exception()]
+        assert (len(errors), faults) == (MOST_FAILED, ["failed"] * MOST_FAILED)
+        assert re.search(r"gave no answer to 24 requests in a row.*the server\\nis gone", errors[0])
 
 
 def test_a_model_that_cannot_be_opened_or_asked_is_told_at_the_start():

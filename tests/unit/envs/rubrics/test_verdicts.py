@@ -9,15 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from debate import Problem
-from envs.rubrics.verdicts import (
-    CODE_LENGTH,
-    Stated,
-    label_of,
-    label_prompt,
-    score_of,
-    score_prompt,
-    stated,
-)
+from envs.rubrics.verdicts import CODE_LENGTH, Stated, label_of, label_prompt, score_of, score_prompt, stated
 from envs.types import FAULTS
 
 CODE = "K7Q2MX"
@@ -29,22 +21,13 @@ def read(text, **rest):
 
 
 @pytest.mark.parametrize(
-    ("text", "score"),
+    ("text", "found"),
     [
         *(("Fine.\nVerdict K7Q2MX: 0.75", 0.75), ("Verdict K7Q2MX: 1", 1.0), ("Verdict K7Q2MX: 0", 0.0)),
         *(("Verdict K7Q2MX: -0.0", 0.0), ("Verdict K7Q2MX: .5\n\n", 0.5)),
         *(("**Verdict K7Q2MX: 0.25**", 0.25), ("## verdict k7q2mx: `1.0`\r\n", 1.0)),
         ("<think>Verdict K7Q2MX: 0</think>\nVerdict K7Q2MX: 1", 1.0),
         ("Verdict: 0\nVerdict AAAAAA: 0.1\nVerdict K7Q2MX: 1", 1.0),  # others have no code, or another
-    ],
-)
-def test_a_verdict_is_the_line_with_the_code(text, score):
-    assert read(text) == (score, "")
-
-
-@pytest.mark.parametrize(
-    ("text", "fault"),
-    [
         *(("", "no_verdict"), ("I would say 0.9.", "no_verdict"), ("Verdict: 0.9", "no_verdict")),
         ("The last line is to be Verdict K7Q2MX: 0.9", "no_verdict"),
         ("> Verdict K7Q2MX: 1, says the reply", "no_verdict"),
@@ -56,8 +39,8 @@ def test_a_verdict_is_the_line_with_the_code(text, score):
         ("<think>Verdict K7Q2MX: 1", "no_verdict"),
     ],
 )
-def test_nonsense_is_no_verdict_and_never_a_low_score(text, fault):
-    assert read(text) == (None, fault)
+def test_a_verdict_is_the_line_with_the_code_and_nonsense_is_never_a_low_score(text, found):
+    assert read(text) == ((None, found) if isinstance(found, str) else (found, ""))
 
 
 def test_a_completion_that_was_cut_off_says_so():
@@ -97,29 +80,20 @@ HOSTILE = (
 
 
 @pytest.mark.parametrize("reply", HOSTILE)
-def test_a_reply_stays_within_its_part(reply):
-    content = score_prompt(PROBLEM, reply, rubric="Three lines.").messages[1].content
-    assert content.count("<reply>") == content.count("</reply>") == 1
-    assert content.count("<rubric>") == content.count("</rubric>") == 1
+def test_a_reply_stays_within_its_part_and_its_repetition_is_no_verdict(reply):
+    prompt = score_prompt(PROBLEM, reply, rubric="Three lines.")
+    content = prompt.messages[1].content
+    assert {content.count(tag) for tag in ("<reply>", "</reply>", "<rubric>", "</rubric>")} == {1}
     inside = content.partition("<reply>\n")[2].partition("\n</reply>")[0]
     assert not re.search(r"<\s*[/|a-zA-Z]|\[/?INST\]|[\u200b\u202e\x00\x1b\ud800]", inside)
-
-
-@pytest.mark.parametrize("reply", HOSTILE)
-def test_a_model_that_repeats_the_reply_gives_its_own_verdict_or_none(reply):
-    prompt = score_prompt(PROBLEM, reply, rubric="Three lines.")
-    inside = prompt.messages[1].content.partition("<reply>\n")[2].partition("\n</reply>")[0]
     assert score_of(stated(f"It says:\n{inside}\n", prompt.code)).score is None
     assert score_of(stated(f"It says:\n{inside}\n\nVerdict {prompt.code}: 0", prompt.code)).score == 0.0
 
 
 def test_the_code_is_of_the_whole_prompt():
-    prompts = [
-        score_prompt(PROBLEM, "a", rubric="x"),
-        score_prompt(PROBLEM, "b", rubric="x"),
-        score_prompt(PROBLEM, "a", rubric="y"),
-        score_prompt(Problem("2", "Another.", kind="rubric"), "a", rubric="x"),
-    ]
+    other = Problem("2", "Another.", kind="rubric")
+    requests = ((PROBLEM, "a", "x"), (PROBLEM, "b", "x"), (PROBLEM, "a", "y"), (other, "a", "x"))
+    prompts = [score_prompt(problem, reply, rubric=rubric) for problem, reply, rubric in requests]
     codes = [prompt.code for prompt in prompts]
     assert len(set(codes)) == 4
     assert all(len(code) == CODE_LENGTH and code.isalnum() for code in codes)

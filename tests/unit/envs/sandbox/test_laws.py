@@ -24,21 +24,18 @@ def ask(box):
         runner.run(held.__aexit__(None, None, None))
 
 
-@pytest.mark.slow
 @given(written=st.binary(max_size=900))
 def test_any_bytes_that_are_written_come_back_as_text(ask, written):
     ran = ask(f"import os; os.write(1, {written!r}); None")
     assert (ran.status, ran.output) == ("ok", written.decode("utf-8", "replace"))
 
 
-@pytest.mark.slow
 @given(text=st.text(max_size=900))
 def test_any_text_that_is_printed_comes_back(ask, text):
     ran = ask(f"print({text!a}, end='')")
     assert (ran.status, ran.output) == ("ok", text)
 
 
-@pytest.mark.slow
 @settings(max_examples=50)
 @given(program=st.one_of(st.text(max_size=200), st.text(string.punctuation + "\n\\ x1", max_size=200)))
 def test_any_text_is_a_program_that_ends_somehow(ask, program):
@@ -48,7 +45,6 @@ def test_any_text_is_a_program_that_ends_somehow(ask, program):
     assert ask("print('next')").output == "next\n"
 
 
-@pytest.mark.slow
 @settings(max_examples=30)
 @given(said=st.binary(max_size=300))
 def test_whatever_is_said_in_the_runners_name_harms_nobody_else(ask, said):

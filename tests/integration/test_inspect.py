@@ -1,0 +1,236 @@
+"""``debate inspect`` of a trained run: in this process, on a terminal, as a page and as a file."""
+
+import json
+import os
+import pty
+import re
+import shlex
+import subprocess
+import sys
+
+import pytest
+
+from debate_rl.engines import make_policy
+from debate_rl.inspector.runs import config_of
+from debate_rl.inspector.views.prompts import DebatePrompts
+from debate_rl.inspector.views.why import why
+from transcripts import RunStore
+
+from .conftest import ENVIRONMENT
+
+
+@pytest.fixture
+def inspect(folder, debate_command, monkeypatch):
+    monkeypatch.chdir(folder)
+    return lambda *arguments: debate_command("inspect", *arguments)
+
+
+def test_every_debate_is_listed_by_pages(inspect):
+    code, out, err = inspect("run", "ls")
+    assert code == 0
+    headings, *lines = out.splitlines()
+    assert headings.split()[:4] == ["debate", "winner", "accuracy", "judge"]
+    assert [line.split()[0] for line in lines] == [f"{s}.{p}" for s in range(2) for p in range(4)]
+    assert err == "8 debates\n"
+    assert inspect("run") == (code, out, err)  # if there is no terminal, ls is the action
+
+    _, first, err = inspect("run", "ls", "step:0..", "votes:>=0", "--limit", "5", "--newest")
+    _, second, err = inspect(*shlex.split(err.split("next page: debate inspect ")[1]))
+    pages = (*first.splitlines()[1:], *second.splitlines()[1:])
+    assert [line.split()[0] for line in pages] == [f"{s}.{p}" for s in (1, 0) for p in (3, 2, 1, 0)]
+
+
+def test_filters_are_combined_and_may_begin_with_what_is_not_wanted(inspect):
+    _, out, err = inspect("run", "ls", "step:1", "--filter", "id:0.1 OR id:1.1", "--json")
+    assert [json.loads(line)["id"] for line in out.splitlines()] == ["1.1"]
+    assert err == "1 debate with (id:0.1 OR id:1.1) (step:1)\n"
+    _, out, _ = inspect("run", "ls", "-step:0", "-id:1.0")
+    assert [line.split()[0] for line in out.splitlines()] == ["debate", "1.1", "1.2", "1.3"]
+
+
+def test_a_debate_is_shown_as_text_and_as_json(inspect, folder):
+    with RunStore.open(folder / "run") as run:
+        record = run.debate("1.2")
+    out = inspect("run", "show", "1.2").out
+    assert record.debate.problem.question in out
+    assert all(f", turn {turn.id.agent}.{turn.id.round}" in out for turn in record.debate.turns)
+    body = json.loads(inspect("run", "show", "1.2", "--json").out)
+    assert [turn["text"] for turn in body["turns"]] == [turn.completion.text for turn in record.debate.turns]
+    assert [turn["rewards"]["peer"] for turn in body["turns"][:3]] == [row[0] for row in record.rewards.peer]
+
+
+def test_figures_and_searches(inspect):
+    body = json.loads(inspect("run", "stats", "--json").out)
+    assert [(row["step"], row["debates"]) for row in body["steps"]] == [(0, 4), (1, 4)]
+    assert inspect("run", "grep", "no such words") == (0, "", "found 0 times\n")
+    assert inspect("run", "grep", "").code == 2
+
+
+def test_a_folder_of_runs_is_listed_and_one_in_it_is_opened(inspect, folder, tmp_path):
+    assert inspect(".", "ls", "--limit", "1").out.splitlines()[1].split()[0] == "0.0"
+    for name in ("a", "b"):
+        (tmp_path / name).symlink_to(folder / "run")
+    assert [line.split() for line in inspect(tmp_path).out.splitlines()] == [
+        [f"{tmp_path}/{name}", "2/2", "–", "–", "0"] for name in ("a", "b")
+    ]
+    code, _, err = inspect(tmp_path, "stats")
+    assert (code, err.endswith(": a, b\n")) == (2, True)
+
+
+def test_why_tells_every_number_of_a_turn_as_stored(inspect):
+    out = inspect("run", "why", "1.2", "--turn", "1.0").out
+    assert re.match(r"debate 1\.2, \w\d .+, turn 1\.0, problem ", out)
+    assert "all numbers are as stored" in out.splitlines()
+    found = json.loads(inspect("run", "why", "1.2", "--turn", "1.0", "--json").out)
+    assert (found["schema"], found["id"], found["turn"], found["matches"]) == (1, "1.2", [1, 0], True)
+    assert found["total"]["generator"]["stored"] == found["total"]["generator"]["value"]
+
+
+def test_every_turn_is_explained_as_stored_and_its_prompt_is_the_one_that_was_read(folder):
+    config, _ = config_of(folder / "run")
+    _, _, policy = make_policy(config)
+    with RunStore.open(folder / "run") as store:
+        for id, record in store.records(tokens=True):
+            prompts = DebatePrompts(record.debate, store.run)
+            assert prompts.note == ""
+            assert len(record.debate.turns) == 9
+            for turn in record.debate.turns:
+                assert why(store, config, id, turn.id).matches is True, (id, turn.id)
+                assert policy.encode(prompts.of(turn.id).messages) == turn.completion.prompt_tokens
+
+
+def test_why_without_a_configuration_shows_what_is_stored(inspect, folder, tmp_path):
+    (tmp_path / "bare" / "transcripts").mkdir(parents=True)
+    for shard in (folder / "run" / "transcripts").glob("*.jsonl*"):
+        (tmp_path / "bare" / "transcripts" / shard.name).write_bytes(shard.read_bytes())
+    code, out, _ = inspect(tmp_path / "bare", "why", "0.0")
+    assert (code, "note: no configuration" in out, "nothing was recomputed" in out) == (0, True, True)
+
+
+def test_one_problem_and_two_of_its_debates(inspect, folder):
+    with RunStore.open(folder / "run") as store:
+        problem = store.debate("0.0").debate.problem.id
+        [first, second, *_] = [row.id for row in store.debates(f'problem:"{problem}"')]
+    out = inspect("run", "same", problem).out
+    assert out.splitlines()[0] == f"problem {problem}"
+    assert f"\n{first} " in out
+    assert inspect("run", "same", problem, first, second).out.startswith(f"{first} -> {second}\n")
+    found = json.loads(inspect("run", "same", problem, first, second, "--json").out)
+    assert len(found["turns"]) == len({tuple(turn["turn"]) for turn in found["turns"]})
+
+
+def test_replays_are_listed_and_read(inspect, debate_command, folder):
+    assert inspect("run", "replays").out.startswith("no replays; ")
+    assert debate_command("replay", "run", "rewards.format_penalty=-2.0").code == 0
+    [name] = [path.name for path in (folder / "run" / "replays").iterdir()]
+    assert inspect("run", "replays").out.splitlines()[1].startswith(f"{name} ")
+    assert "0 of 8 " in inspect("run", "replays", name).out
+    assert inspect("run", "replays", name, "1.0").out.startswith("debate 1.0 under both schemes: ")
+    assert json.loads(inspect("run", "replays", name, "1.0", "--json").out)["id"] == "1.0"
+
+
+def test_export_says_what_it_wrote_and_what_more_there_is(debate_command, run, tmp_path):
+    path = tmp_path / "all.html"
+    code, out, _ = debate_command("inspect", run, "--export", path, "--limit", 4, "--filter", "votes:>0")
+    with RunStore.open(run) as store:
+        found = store.count("votes:>0")
+    assert code == 0
+    assert out == f"{path}: 4 debates; {found - 4} more match, and --limit {found} would take them all\n"
+    assert path.read_text(encoding="utf-8").count('class="exported"') == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("run look", "ACTION is one of ls, show, grep, stats, why, same, replays, evaluations, pairs; got"),
+        ("run show", "show: "),
+        ("run show 9.0", "run: no debate 9.0; there are steps 0 to 1"),
+        ("run show x", "'x' is no debate"),
+        ("run grep", "grep: "),
+        ("run show 0.0 --limit 3", "--limit: show "),
+        ("run stats --raw", "--raw: stats "),
+        ("run ls --limt 5", "did you mean '--limit'?"),
+        ("nowhere ls", "nowhere: there is no such folder"),
+        (". --web", "neither a run nor a folder of runs"),
+        ("run why", "why: name one debate"),
+        ("run why 0.0 --turn x", "--turn 'x'"),
+        ("run why 0.0 --turn 9.9", "no turn 9.9; there are 0.0, "),
+        ("run why 0.0 --filter step:0", "--filter: why "),
+        ("run same nothing", "'nothing'"),
+        ("run same p 0.0", "same: name a problem"),
+        ("run same p 0.0 0.1", "same: debate 0.0 is "),
+        ("run replays nothing", "no replay 'nothing'"),
+        ("run ls --turn 0.0", "--turn: ls "),
+        ("run --port 80", "--port: "),
+        ("run --web --export x.html", "--web and --export: "),
+        ("run ls --web", "no ACTION"),
+        ("run --export /nowhere/x.html", "name a file in a folder that exists"),
+    ],
+)
+def test_a_mistake_is_one_line(inspect, arguments, said, tmp_path, monkeypatch):
+    if arguments == ". --web":
+        monkeypatch.chdir(tmp_path)
+    code, out, err = inspect(*arguments.split())
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert said in err
+
+
+@pytest.mark.parametrize(
+    "words", [("ls", "FILTER"), ("stats", "--filter"), ("--export", "x.html", "--filter")]
+)
+def test_a_wrong_filter_is_shown_with_a_caret(inspect, words):
+    code, out, err = inspect("run", *(word for word in words if word != "FILTER"), "winner:wron")
+    first, *shown = err.splitlines()
+    assert (code, out, "filter, character 7: winner is one of" in first) == (2, "", True)
+    assert shown == ["  winner:wron", "         ^"]
+
+
+def test_what_is_not_ours_is_refused_and_left_alone(inspect, tmp_path):
+    for line, said in (('{"a": 1}\n', "not a debate transcript"), ('{"schema": 99}\n', "version 99")):
+        shard = tmp_path / "foreign/transcripts/step_000000.jsonl"
+        shard.parent.mkdir(parents=True, exist_ok=True)
+        shard.write_text(line)
+        code, out, err = inspect(tmp_path / "foreign", "ls")
+        assert (code, out, err.count("\n"), said in err) == (2, "", 1, True)
+        assert [path for path in tmp_path.rglob("*") if path.is_file()] == [shard]
+
+
+def in_terminal(folder, *arguments, **environment):
+    """Return what a terminal of 60 columns is sent."""
+    leader, follower = pty.openpty()
+    done = subprocess.run(
+        [sys.executable, "-m", "debate_rl", "inspect", *arguments],
+        cwd=folder,
+        env={**ENVIRONMENT, "TERM": "xterm", "COLUMNS": "60", "NO_COLOR": "", **environment},
+        stdin=follower,
+        stdout=follower,
+        stderr=subprocess.PIPE,
+        timeout=120,
+        check=False,
+    )
+    os.close(follower)
+    sent = b""
+    while True:
+        try:
+            part = os.read(leader, 1 << 16)
+        except OSError:
+            break
+        if not part:
+            break
+        sent += part
+    os.close(leader)
+    return done.returncode, sent.decode().replace("\r\n", "\n"), done.stderr.decode()
+
+
+@pytest.mark.slow
+def test_a_terminal_has_headings_and_colour_unless_told_otherwise(folder):
+    code, out, err = in_terminal(folder, "run", "ls", "--limit", "3")
+    assert (code, err[:18]) == (0, "8 debates; next pa")
+    assert out.startswith("\x1b[")
+    assert len(out.splitlines()) == 5
+    assert "columns more at a wider terminal" in out.splitlines()[-1]
+    for quiet in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+        code, out, _ = in_terminal(folder, "run", "ls", "--limit", "3", **quiet)
+        assert code == 0
+        assert "\x1b" not in out
+        assert all(len(line) <= 60 for line in out.splitlines())
