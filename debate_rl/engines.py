@@ -268,9 +268,15 @@ def end_engines(policy: Policy) -> None:
         programs: Any = getattr(policy, "programs", None)
         if isinstance(programs, _loaded("envs.sandbox", "Sandbox")):
             programs.close()
+    verl = _loaded("debate_rl.backends.verl_api", "VerlPolicy")
     for one in (policy, getattr(policy, "remote", None)):
-        if one is not None and (pool := _pool_of(one)) is not None:
+        if one is None:
+            continue
+        if (pool := _pool_of(one)) is not None:
             pool.close()
+        engine: Any = _within(one)
+        if isinstance(engine, verl):
+            engine.close()
 
 
 def sleep_engine(policy: Policy) -> None:

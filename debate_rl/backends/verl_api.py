@@ -8,6 +8,7 @@ servers, replies, a checkpoint. Losses are computed here (``debate_rl.backends.l
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
@@ -17,28 +18,31 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from peft import PeftModel
 from torch import Tensor
 from transformers import AutoTokenizer
 
 import debate_rl
 from debate.types import Completion, SampleRequest
+from debate_rl.backends.policy import ServicePolicy
 from debate_rl.backends.service import ServiceError
 from debate_rl.config import Config
 from debate_rl.inference.remote import Remote, RemoteError, RemoteProcess, new_address
-from debate_rl.inference.speech import speech_of
-from debate_rl.inference.vllm_requests import Part, RequestingPolicy
+from debate_rl.inference.vllm_requests import Part
+from debate_rl.models import load_model
 from learner.types import Row
 from learner.update.optimizer import adam_eps
 
 SERVER = "debate_rl.backends.verl_server:VerlServer"
+VERL = "0.9.1"
+FIND = "from importlib.metadata import version; print(version('verl'))"
 
 
-class VerlPolicy(RequestingPolicy):
-    """Samples with verl's rollout servers. Prompts, stops, thinking and seeds are as in LocalPolicy."""
+class VerlPolicy(ServicePolicy):
+    """Samples with verl's rollout servers."""
 
     def __init__(self, service: VerlService, name: str, **speech: Any) -> None:
-        self.version = 0
-        self._speech = speech_of(name, **speech)
+        super().__init__(name, **speech)
         self._service = service
 
     async def update(self, weights: object, version: int) -> None:
@@ -55,20 +59,19 @@ class VerlPolicy(RequestingPolicy):
         """Answer one request."""
 
         async def ask(prompt: list[int], sampling: dict[str, Any]) -> Part:
-            name = str(request.debate)  # verl keeps requests of one name on one server
+            debate = str(request.debate)  # verl keeps requests of one name on one server
             with errors_named("generate"):
-                wanted = sampling | {"logprobs": True}
-                reply = await self._service.remote.ask("generate", name, prompt, wanted)
-            tokens, logprobs, ended, *versions = reply
-            if (length := self._length(tokens, sampling["stop"])) is not None:
-                tokens, logprobs, ended = tokens[:length], logprobs[:length], "stop"
-            if len(logprobs) != len(tokens):
-                raise ServiceError(f"verl gave {len(logprobs)} log-probabilities of {len(tokens)} tokens")
+                reply = await self._service.remote.ask("generate", debate, prompt, sampling)
+            tokens, logprobs, versions = reply
             if set(versions) != {self.version}:
-                raise ServiceError(f"verl sampled with the weights of {versions}, not of {self.version}")
-            return Part(tokens, logprobs, "stop" if ended == "completed" else ended)
+                raise ServiceError(f"verl sampled with weights {versions} instead of {self.version}")
+            return self._part(tokens, logprobs, sampling)
 
         return await self._reply(request, ask, version=self.version)
+
+    def close(self) -> None:
+        """End verl's process."""
+        self._service.close()
 
 
 class VerlService:
@@ -101,8 +104,8 @@ class VerlService:
             self._process.start()
             self._process.wait()
             return Remote(self._process.address)
-        except (OSError, RemoteError) as error:
-            raise ServiceError(f"engine.python={engine.python}: {error}") from error
+        except (OSError, ValueError) as error:
+            raise ValueError(f'engine.kind = "verl": {_first_and_last(error)}') from error
 
     def call(self, method: str, *arguments: object) -> Any:
         """Return the result of a call. ServiceError if verl failed or has ended."""
@@ -147,10 +150,13 @@ def errors_named(method: str) -> Iterator[None]:
         yield
     except ServiceError:
         raise
-    except RemoteError as error:
-        lines = [line for line in str(error).splitlines() if line.strip()]
-        shown = f"{lines[0]} ... {lines[-1]}" if len(lines) > 1 else "".join(lines)
-        raise ServiceError(f"verl failed ({method}): {shown[:300]}") from error
+    except (RemoteError, ValueError) as error:
+        raise ServiceError(f"verl failed ({method}): {_first_and_last(error)}") from error
+
+
+def _first_and_last(error: Exception) -> str:
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    return (f"{lines[0]} ... {lines[-1]}" if len(lines) > 1 else "".join(lines))[:300]
 
 
 def needs_model(config: Config) -> bool:
@@ -167,10 +173,8 @@ def verl_words(config: Config) -> list[str]:
     model, learner, engine, debate = config.model, config.learner, config.engine, config.debate
     actor, rollout = "actor_rollout_ref.actor", "actor_rollout_ref.rollout"
     reply = debate.max_tokens + debate.thinking_tokens
-    context = debate.context_tokens or 2 * reply
-    precision = {"float32": "fp32", "bfloat16": "bf16"}[
-        "bfloat16" if learner.compute == "auto" else learner.compute
-    ]
+    context = debate.context_tokens or 0
+    tokens = max(learner.micro_batch_tokens, context)  # verl refuses a row that is longer
     words = {
         "trainer.nnodes": engine.nodes,
         "trainer.n_gpus_per_node": engine.gpus_per_node,
@@ -181,9 +185,10 @@ def verl_words(config: Config) -> list[str]:
         "actor_rollout_ref.model.lora_alpha": int(model.lora_alpha),
         "actor_rollout_ref.model.target_modules": "all-linear",
         "actor_rollout_ref.model.trust_remote_code": False,
+        "actor_rollout_ref.model.enable_gradient_checkpointing": bool(learner.gradient_checkpointing),
         f"{actor}.strategy": "fsdp2",
         f"{actor}.use_dynamic_bsz": True,
-        f"{actor}.ppo_max_token_len_per_gpu": learner.micro_batch_tokens,
+        f"{actor}.ppo_max_token_len_per_gpu": tokens,
         f"{actor}.use_kl_loss": False,
         f"{actor}.optim.lr": learner.lr,
         f"{actor}.optim.betas": f"[{learner.betas[0]},{learner.betas[1]}]",
@@ -191,11 +196,13 @@ def verl_words(config: Config) -> list[str]:
         f"{actor}.optim.clip_grad": learner.max_grad_norm,
         f"{actor}.optim.override_optimizer_config": f"{{eps:{adam_eps((), learner)}}}",
         f"{actor}.fsdp_config.model_dtype": "fp32",
-        f"+{actor}.fsdp_config.mixed_precision.param_dtype": precision,
+        f"+{actor}.fsdp_config.mixed_precision.param_dtype": "fp32"
+        if learner.compute == "float32"
+        else "bf16",
         f"+{actor}.fsdp_config.mixed_precision.reduce_dtype": "fp32",
         f"+{actor}.fsdp_config.mixed_precision.buffer_dtype": "fp32",
         "actor_rollout_ref.ref.log_prob_use_dynamic_bsz": True,
-        "actor_rollout_ref.ref.log_prob_max_token_len_per_gpu": learner.micro_batch_tokens,
+        "actor_rollout_ref.ref.log_prob_max_token_len_per_gpu": tokens,
         f"{rollout}.name": "vllm",
         f"{rollout}.n": 1,
         f"{rollout}.max_model_len": context,
@@ -203,14 +210,65 @@ def verl_words(config: Config) -> list[str]:
         f"{rollout}.gpu_memory_utilization": model.vllm.gpu_memory_utilization,
         f"{rollout}.calculate_log_probs": True,
         f"{rollout}.log_prob_use_dynamic_bsz": True,
-        f"{rollout}.log_prob_max_token_len_per_gpu": learner.micro_batch_tokens,
+        f"{rollout}.log_prob_max_token_len_per_gpu": tokens,
     }
+    if model.lora_rank:
+        words["+actor_rollout_ref.model.lora.merge"] = True  # the servers get whole weights
     return [*(f"{key}={value}" for key, value in words.items()), *engine.overrides]
+
+
+def plan_lines(config: Config) -> list[str]:
+    """Return verl's settings for a run, and the commands that start Ray on its machines."""
+    engine, ray = config.engine, Path(config.engine.python).with_name("ray")
+    lines = ["verl's settings:", *(f"  {word}" for word in verl_words(config))]
+    if engine.nodes > 1:
+        others = f"{engine.nodes - 1} other machine" + "s" * (engine.nodes > 2)
+        lines += [
+            f"on the first machine: {ray} start --head --port=6379",
+            f"on the {others}: {ray} start --address=FIRST:6379",
+            "then on the first machine: RAY_ADDRESS=FIRST:6379 debate train RECIPE",
+        ]
+    return [
+        *lines,
+        "every reply is a row of its own: a prefix shared by several replies is read once for each",
+    ]
+
+
+def load_trained(config: Config, checkpoint: Path) -> tuple[Any, Any]:
+    """Return the model of a checkpoint, merged from its shards by verl, and the tokenizer.
+
+    verl unpickles the shards, which can run code: load only checkpoints of your own.
+    """
+    shards = checkpoint / "model"
+    with TemporaryDirectory() as folder:
+        words = ("-m", "verl.model_merger", "merge", "--backend=fsdp", "--use_cpu_initialization")
+        _run_python(config, *words, f"--local_dir={shards.resolve()}", f"--target_dir={folder}")
+        model = {"name_or_path": folder, "lora_rank": 0}
+        base, _ = load_model(config.model.model_copy(update=model), seed=config.seed)
+        tokenizer = AutoTokenizer.from_pretrained(config.model.name_or_path, trust_remote_code=False)
+        if config.model.lora_rank:
+            base = PeftModel.from_pretrained(base, f"{folder}/lora_adapter")
+        return base.eval(), tokenizer
+
+
+def _run_python(config: Config, *words: str) -> str:
+    """Return what verl's Python prints. ValueError, with the last line of its errors, if it fails."""
+    python = config.engine.python
+    try:
+        done = subprocess.run([Path(python).expanduser(), *words], capture_output=True, text=True)
+    except OSError as error:
+        raise ValueError(f"engine.python={python}: {error.strerror}; make engines creates it") from error
+    if done.returncode:
+        said = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        raise ValueError(f"engine.python={python}: {said[:300]}")
+    return done.stdout.strip()
 
 
 def open_service(config: Config, **speech: Any) -> tuple[VerlService, Any, VerlPolicy]:
     """Return the service that learns, the tokenizer, and the policy that samples at the service."""
     name = str(config.model.name_or_path)
+    if (found := _run_python(config, "-c", FIND)) != VERL:
+        raise ValueError(f"engine.python={config.engine.python}: has verl {found}; install verl {VERL}")
     tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=False)
     service = VerlService(config, verl_words(config))
     policy = VerlPolicy(service, name, context_tokens=config.debate.context_tokens, **speech)

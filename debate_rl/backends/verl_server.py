@@ -170,9 +170,12 @@ class VerlServer:
         self._awake = False
 
     async def generate(self, name: str, prompt: list[int], sampling: dict[str, Any]) -> tuple[Any, ...]:
+        sampling = {**sampling, "logprobs": True}  # verl's word for the log-probability of each token
         found = await self.client.generate(name, prompt_ids=prompt, sampling_params=sampling)
         versions = [found.extra_fields.get(end) for end in ("min_global_steps", "max_global_steps")]
-        return tuple(found.token_ids), tuple(found.log_probs or ()), found.stop_reason, *versions
+        if found.stop_reason in ("abort", "aborted"):
+            raise RuntimeError("a reply was aborted")
+        return tuple(found.token_ids), tuple(found.log_probs or ()), versions
 
     async def save(self, path: str) -> None:
         await asyncio.to_thread(self.workers.save_checkpoint, path, None, 0, None)

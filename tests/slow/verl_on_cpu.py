@@ -1,7 +1,7 @@
 """A CPU as verl's device, and transformers as its rollout server: stand-ins for tests alone.
 
-Loaded by verl through VERL_USE_EXTERNAL_MODULES and ``actor_rollout_ref.model.external_lib``. The workers, their
-FSDP2 shards, Ray, the sync of weights and checkpoints are verl's own.
+verl loads this file through VERL_USE_EXTERNAL_MODULES and ``actor_rollout_ref.model.external_lib``. The workers,
+their FSDP2 shards, Ray, the sync of weights and checkpoints are verl's own.
 """
 
 import asyncio
@@ -111,13 +111,12 @@ class Server:
                 now = torch.tensor([[token]])
                 ended = "stop" if token in how["stop_token_ids"] else "length"
         fields = {"global_steps": self.version}
-        return TokenOutput(
-            token_ids=tokens, log_probs=logprobs, stop_reason=ended, extra_fields=fields
-        )
+        return TokenOutput(token_ids=tokens, log_probs=logprobs, stop_reason=ended, extra_fields=fields)
 
     def load(self, state, version):
         missing, unknown = self.model.load_state_dict(state, strict=False)
-        assert not unknown and all("lm_head" in name for name in missing), (missing, unknown)
+        assert not unknown, unknown
+        assert all("lm_head" in name for name in missing), missing
         self.version = version
 
     async def idle(self, *_, **__):
