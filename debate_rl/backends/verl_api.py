@@ -195,12 +195,6 @@ def verl_words(config: Config) -> list[str]:
         f"{actor}.optim.weight_decay": 0.0,
         f"{actor}.optim.clip_grad": learner.max_grad_norm,
         f"{actor}.optim.override_optimizer_config": f"{{eps:{adam_eps((), learner)}}}",
-        f"{actor}.fsdp_config.model_dtype": "fp32",
-        f"+{actor}.fsdp_config.mixed_precision.param_dtype": "fp32"
-        if learner.compute == "float32"
-        else "bf16",
-        f"+{actor}.fsdp_config.mixed_precision.reduce_dtype": "fp32",
-        f"+{actor}.fsdp_config.mixed_precision.buffer_dtype": "fp32",
         "actor_rollout_ref.ref.log_prob_use_dynamic_bsz": True,
         "actor_rollout_ref.ref.log_prob_max_token_len_per_gpu": tokens,
         f"{rollout}.name": "vllm",
@@ -212,8 +206,16 @@ def verl_words(config: Config) -> list[str]:
         f"{rollout}.log_prob_use_dynamic_bsz": True,
         f"{rollout}.log_prob_max_token_len_per_gpu": tokens,
     }
+    for part in (actor, "actor_rollout_ref.ref"):  # verl's default computes and adds up in bfloat16
+        precision = f"{part}.fsdp_config.mixed_precision"
+        words |= {
+            f"{part}.fsdp_config.model_dtype": "fp32",
+            f"++{precision}.param_dtype": "fp32" if learner.compute == "float32" else "bf16",
+            f"++{precision}.reduce_dtype": "fp32",
+            f"++{precision}.buffer_dtype": "fp32",
+        }
     if model.lora_rank:
-        words["+actor_rollout_ref.model.lora.merge"] = True  # the servers get whole weights
+        words["actor_rollout_ref.model.lora.merge"] = True  # the servers get whole weights
     return [*(f"{key}={value}" for key, value in words.items()), *engine.overrides]
 
 

@@ -124,12 +124,12 @@ class VerlServer:
         return await asyncio.to_thread(self._logprobs, rows, reference)
 
     def _logprobs(self, rows: Rows, reference: bool) -> list[np.ndarray]:
-        data = self._batch(rows, None)
+        data, own = self._batch(rows, None), reference and self._has_reference
+        without = reference and not own  # of an adapter: the base
         tu.assign_non_tensor(
-            data, calculate_entropy=False, compute_loss=False, temperature=1.0, no_lora_adapter=reference
+            data, calculate_entropy=False, compute_loss=False, temperature=1.0, no_lora_adapter=without
         )
-        alone = reference and self._has_reference
-        read = self.workers.compute_ref_log_prob if alone else self.workers.compute_log_prob
+        read = self.workers.compute_ref_log_prob if own else self.workers.compute_log_prob
         found = read(data)["log_probs"]
         return [values.float().numpy() for values in found.unbind()][: len(rows)]
 

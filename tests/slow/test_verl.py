@@ -1,4 +1,4 @@
-"""Training by verl on Ray, on a CPU: two FSDP2 workers, two servers, one killed worker, and our learner's update."""
+"""Training by verl on Ray, on a CPU: two FSDP2 workers, two servers, a killed worker, and our own update."""
 
 import os
 import pickle
@@ -7,7 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 from transformers import AutoModelForCausalLM
 

@@ -1,7 +1,7 @@
 """A CPU as verl's device, and transformers as its rollout server: stand-ins for tests alone.
 
-verl loads this file through VERL_USE_EXTERNAL_MODULES and ``actor_rollout_ref.model.external_lib``. The workers,
-their FSDP2 shards, Ray, the sync of weights and checkpoints are verl's own.
+verl loads this file through VERL_USE_EXTERNAL_MODULES and ``actor_rollout_ref.model.external_lib``. Workers,
+FSDP2 shards, Ray, the sync of weights and checkpoints are verl's own.
 """
 
 import asyncio
@@ -82,6 +82,7 @@ class CPU(PlatformBase):
 
 
 CPU.__abstractmethods__ = frozenset()
+torch.Tensor.pin_memory = lambda self, *_, **__: self  # the reference is offloaded to pinned memory
 _init = dist.init_process_group
 dist.init_process_group = lambda backend=None, *given, **named: _init(
     "gloo" if backend == "cpu:gloo,cpu:gloo" else backend, *given, **named
