@@ -15,14 +15,7 @@ from debate.files import LARGEST, read_json
 from debate.types import Debate, Turn, TurnId
 from debate_rl.evaluation.folder import BEGINNINGS, IDENTITY
 from debate_rl.formatting import percent
-from debate_rl.inspector.blocks import (
-    Block,
-    Line,
-    Section,
-    Span,
-    Text,
-    grade,
-)
+from debate_rl.inspector.blocks import Block, Line, Section, Span, Text, grade
 from debate_rl.inspector.lists import PROBLEM_DEBATES, table_of
 from debate_rl.inspector.views.debate import debate_view, grade_name
 from debate_rl.runs.checkpoint import WARM_START, step_of

@@ -10,31 +10,10 @@ from msgspec import UNSET
 from debate.prompting.shown import holds_criticism
 from debate.prompting.texts import load_prompts
 from debate.reply import read_reply, untagged_rule
-from debate.types import (
-    Ballot,
-    Criticism,
-    FailureReason,
-    ParsedTurn,
-    ParseFailure,
-    StopReason,
-    Turn,
-    TurnId,
-)
+from debate.types import Ballot, Criticism, FailureReason, ParsedTurn, ParseFailure, StopReason, Turn, TurnId
 from debate.types import Span as TextSpan
-from debate_rl.inspector.blocks import (
-    Block,
-    Line,
-    Section,
-    Span,
-    Table,
-    Text,
-    cut,
-    named_turn,
-)
-from debate_rl.inspector.views.debate import (
-    DebateView,
-    handles_of,
-)
+from debate_rl.inspector.blocks import Block, Line, Section, Span, Table, Text, cut, named_turn
+from debate_rl.inspector.views.debate import DebateView, handles_of
 from transcripts import Record
 from transcripts.record import check_record
 

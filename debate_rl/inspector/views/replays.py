@@ -14,17 +14,7 @@ from debate.files import LARGEST, open_plain, plain_lines, read_plain
 from debate.types import TurnId
 from debate.values import Value
 from debate_rl.formatting import fixed, percent, round_name, round_number
-from debate_rl.inspector.blocks import (
-    Block,
-    Line,
-    Link,
-    Section,
-    Span,
-    Table,
-    Words,
-    cut,
-    to_debate,
-)
+from debate_rl.inspector.blocks import Block, Line, Link, Section, Span, Table, Words, cut, to_debate
 from debate_rl.replay.summary import DEBATES, FACTS, SCHEMA
 from rewards import STREAMS
 from transcripts.codec import decode

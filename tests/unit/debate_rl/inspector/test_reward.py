@@ -461,10 +461,7 @@ def test_what_stood_for_a_gold_answer_is_named_with_the_true_grade_beside(tmp_pa
 def test_a_control_is_named(tmp_path):
     config = configured()
     write(tmp_path, config, [[held(VOTES), held(())]])
-    for control, said in (
-        ("random_judge", "votes are not what"),
-        ("random_reward", "a coin replaces truth"),
-    ):
+    for control, said in (("random_judge", "votes are not what"), ("random_reward", "a coin replaces truth")):
         train = config.train.model_copy(update={"control": control})
         [note] = explained(tmp_path, config.model_copy(update={"train": train}), "0.0", A).notes
         assert note.startswith(f"train.control = {control}: {said}")
