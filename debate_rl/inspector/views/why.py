@@ -179,7 +179,7 @@ def why(store: RunStore, config: Config | None, id: str, turn: TurnId, *, note: 
         problem=debate.problem.id,
         ballot=of.ballot,
         **parts,
-        sentence=sentence(**parts),
+        sentence=sentence(parts),
         notes=(*notes, *_notes(store, record, config, turn, step)),
         matches=all(badges) if badges else None,
         handles=handles_of(record),

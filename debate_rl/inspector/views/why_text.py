@@ -40,15 +40,9 @@ Term: TypeAlias = tuple[float, str]
 """A term of a sum, and its reason."""
 
 
-def sentence(
-    peer: Facts | None,
-    truth: Facts | None,
-    judge: Facts,
-    format: Facts,
-    streams: Sequence[Facts],
-    total: Mapping[str, Number],
-) -> str:
+def sentence(parts: Facts) -> str:
     """Return what the solution's tokens get and why, then the same for the vote's tokens."""
+    peer, truth, judge, format, streams, total = parts.values()
     by_name = {stream["name"]: stream for stream in streams}
     about = "a valid vote, as was due" if format["counted"] else "no valid vote, and one was due"
     form = [(value, about) for value in _values(total, "format") if abs(value) > NOTHING]
