@@ -6,6 +6,7 @@ import importlib.metadata
 import os
 import signal
 import sys
+import time
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -111,6 +112,8 @@ keys temperature
 """Example command lines, which the help page of a command shows."""
 LOOKING = {"doctor", "eval regrade", "sandbox", *(n for n, one in COMMANDS.items() if one.group == "Look")}
 """Commands that only read a run. If stopped, they leave nothing to resume."""
+FIRST_SPEAKS_S = 20.0
+"""How long a rank with an error waits for the first rank to print the same error."""
 MOVED = {
     **dict.fromkeys(("run", "sft"), "train"),
     **dict.fromkeys(("play", "chat"), "solve"),
@@ -234,6 +237,9 @@ def _end(line: str, code: int) -> NoReturn:
     if os.environ.get("RANK", "0") == "0":  # of torchrun's processes the first speaks for all
         with suppress(OSError):  # nobody reads it
             print(f"debate: {line}", file=sys.stderr)
+    elif code == WRONG:  # torchrun ends the first as soon as another has ended
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        time.sleep(FIRST_SPEAKS_S)
     sys.exit(code)
 
 

@@ -1,7 +1,6 @@
-"""The content of a view: a list of blocks.
+"""The content of a view: a list of blocks, which pages draw as HTML, and others as lines.
 
-Pages draw blocks as HTML; plain text and the terminal draw them as lines. Texts in blocks are unescaped;
-whoever draws them must escape them. Lines are safe to print.
+Texts in blocks are unescaped; whoever draws them must escape them. Lines are safe to print.
 """
 
 from __future__ import annotations
@@ -45,9 +44,8 @@ def to_turn(id: str, turn: TurnId) -> Link:
 class Span(NamedTuple):
     """Words in one style, optionally linked. ``name``: identifies them in tests.
 
-    Styles: strong, faint, doubt, code; right, wrong and the other grades; answer: mathematics is typeset;
-    mark: the subject of an excerpt; gone and new: words that only one of two texts has; page and drawn: only
-    shown on pages.
+    Styles: strong, faint, doubt, code; the grades; answer: mathematics is typeset; mark: the subject of an
+    excerpt; gone and new: words that only one of two texts has; page and drawn: only shown on pages.
     """
 
     text: str
@@ -101,7 +99,7 @@ class Text:
     """A text as written, on its own lines, below its ``label``.
 
     ``folded``: show only its length until it is opened. ``typeset``: typeset its mathematics. ``whole``: the
-    link to the whole of a text that is cut here.
+    link to the whole text.
     """
 
     text: str | Sequence[Span]
@@ -120,10 +118,9 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows below heads. A head that begins with ">" aligns its column right.
+    """Rows below heads. ">" before a head aligns its column right; "~" before that lets it be left out.
 
-    "~" before that marks a column that may be left out. ``row_name``: identifies rows in tests. ``ids``: an
-    anchor for each row. ``body``: the anchor of all rows.
+    ``row_name``: identifies rows in tests. ``ids``: an anchor for each row. ``body``: the anchor of all rows.
     """
 
     heads: Sequence[str]
@@ -138,9 +135,7 @@ class Table:
     @property
     def columns(self) -> list[tuple[str, bool, bool]]:
         """The heads, whether each is aligned right, and whether it may be left out."""
-        return [
-            (head.lstrip("~>"), head.lstrip("~").startswith(">"), head.startswith("~")) for head in self.heads
-        ]
+        return [(head.lstrip("~>"), head.lstrip("~")[:1] == ">", head[:1] == "~") for head in self.heads]
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +207,7 @@ AROUND, WIDEST = 40, 400
 class Layout:
     """How blocks become lines. ``most``: maximum characters of a text, None for no limit.
 
-    ``unfold``: text after the length of a folded text. ``further``: text after a note that a text is cut.
+    ``unfold`` follows the length of a folded text; ``further`` follows the note that a text is cut.
     """
 
     unfold: str = ""
@@ -241,7 +236,10 @@ def lines_of(blocks: Iterable[Block], layout: Layout) -> Iterator[Row]:
         elif isinstance(block, Table):
             yield from table_lines(block)
         elif isinstance(block, Chart):
-            yield from (_course(series.name, series.points) for series in block.series)
+            for series in block.series:
+                known = [value for _, value in series.points if value is not None]
+                ends = f"{fixed(known[0])} → {fixed(known[-1])}" if known else "–"
+                yield (Span(f"{series.name}: {ends}"),)
 
 
 def _safe(words: Words) -> Row:
@@ -317,9 +315,3 @@ def table_lines(table: Table) -> Iterator[Row]:
 
 def _length(cell: Row) -> int:
     return sum(cell_len(span.text) for span in cell)
-
-
-def _course(name: str, points: Sequence[tuple[int, float | None]]) -> Row:
-    known = [value for _, value in points if value is not None]
-    ends = f"{fixed(known[0])} → {fixed(known[-1])}" if known else "–"
-    return (Span(f"{name}: {ends}"),)

@@ -66,8 +66,8 @@ def flags_of(row: DebateRow) -> list[tuple[str, str]]:
 class Column(Generic[Item]):
     """One column. ``cell`` returns its text for an item; ``width`` is in terminal cells.
 
-    A column with ``need`` 0 always stays; if space is short, the highest ``need`` is dropped first. ``rest``:
-    the column takes the remaining width, and is left out in a pipe.
+    If space is short, the highest ``need`` is dropped first; 0 always stays. ``rest``: the column takes the
+    remaining width, and is left out in a pipe.
     """
 
     name: str
@@ -79,7 +79,7 @@ class Column(Generic[Item]):
 
 
 def fitting(columns: Sequence[Column[Any]], width: int) -> list[tuple[Column[Any], int]]:
-    """Return the columns that fit, each with its width. A final text column takes the remaining width.
+    """Return the columns that fit, each with its width. One text column takes the remaining width.
 
     >>> few = [Column("id", 6, str), Column("votes", 5, str, 2), Column("question", 10, str, 1, rest=True)]
     >>> [(column.name, size) for column, size in fitting(few, 22)]
@@ -183,14 +183,10 @@ def _winner(row: DebateRow) -> Words:
     return Span("· none", "faint") if row.winner == "none" else grade(row.winner)
 
 
-def _accuracy(row: DebateRow) -> Words:
-    return _from_to(row.facts.accuracy_round_0, row.facts.accuracy_last_round)
-
-
 DEBATES: Sequence[Column[DebateRow]] = (
     Column("debate", 8, lambda row: Span(row.id, link=to_debate(row.id), name="row-link"), left=True),
     Column("winner", 9, _winner, left=True),
-    Column("accuracy", 9, _accuracy),
+    Column("accuracy", 9, lambda row: _from_to(row.facts.accuracy_round_0, row.facts.accuracy_last_round)),
     Column("judge", 5, lambda row: share(row.facts.judge_accuracy), 1),
     Column("flags", 14, lambda row: " ".join(flag for flag, _ in flags_of(row)), 4, left=True),
     Column("votes", 5, lambda row: str(row.facts.votes), 3),
@@ -215,8 +211,8 @@ def _last_answers(debate: ProblemDebate) -> Words:
     for agent, row in enumerate(debate.answers[:8]):
         answer = (row[-1] if row else None) or "–"
         mark = grade(grade_name(debate.grades[agent][-1] if debate.grades else None))
-        words += [*([", "] if words else []), Span(shorten(answer, 30), "answer"), " ", mark]
-    return words
+        words += [", ", Span(shorten(answer, 30), "answer"), " ", mark]
+    return words[1:]
 
 
 PROBLEM_DEBATES: Sequence[Column[ProblemDebate]] = (
@@ -227,17 +223,13 @@ PROBLEM_DEBATES: Sequence[Column[ProblemDebate]] = (
 )
 
 
-def _scheme(replay: ReplayName) -> Words:
-    """Return what the replay changed, or why it cannot be read."""
-    if replay.problem:
-        return Span(replay.problem, "doubt")
-    return " ".join(replay.overrides) or "the run's own scheme"
+def _replay(one: ReplayName) -> Words:
+    return Span(one.name, link=None if one.problem else Link(("replays", one.name)), name="replay-link")
 
 
-def _replay(replay: ReplayName) -> Words:
-    return Span(
-        replay.name, link=None if replay.problem else Link(("replays", replay.name)), name="replay-link"
-    )
+def _scheme(one: ReplayName) -> Words:
+    changed = " ".join(one.overrides) or "the run's own scheme"
+    return Span(one.problem, "doubt") if one.problem else changed
 
 
 REPLAYS: Sequence[Column[ReplayName]] = (

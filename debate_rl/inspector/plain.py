@@ -130,10 +130,7 @@ def print_list(
     newest: bool = False,
     as_json: bool = False,
 ) -> tuple[int, str | None]:
-    """Print a page of debates. Return the number of matches and the id after which the next page begins.
-
-    The id is None on the last page. Headings come first; on a terminal the lines fit its width.
-    """
+    """Print a page of debates. Return the number of matches, and the id to continue after or None."""
     page = store.debates(filter, newest=newest, after=after, limit=limit + 1)
     rows, more = page[:limit], len(page) > limit
     if as_json:
@@ -202,17 +199,14 @@ def print_debate(
     as_json: bool = False,
     prompts: DebatePrompts | None = None,
 ) -> None:
-    """Print one debate. With ``raw``, replies are printed as written, with tags and thinking.
-
-    ``prompts``: prompts to print with their turns.
-    """
+    """Print one debate, with ``raw`` as written and with ``prompts`` before their turns."""
     view = debate_view(id, record)
     if as_json:
         printer.json(debate_json(id, record, prompts))
         return
     rounds = range(len(view.turns[0]) if view.turns else 0)
-    layout = Layout(unfold="--raw shows them")
-    printer.blocks(debate_blocks(view, rounds, raw=raw, prompts=prompts), layout)
+    blocks = debate_blocks(view, rounds, raw=raw, prompts=prompts)
+    printer.blocks(blocks, Layout(unfold="--raw shows them"))
     printer.blocks([*votes_blocks(view, vote_graphs(record)), *parsing_blocks(view, record, again=False)])
 
 
@@ -328,10 +322,7 @@ def print_matches(
     limit: int | None = None,
     as_json: bool = False,
 ) -> int:
-    """Print a line for each match of ``text:``, and return their number.
-
-    ``limit``: maximum number of debates. FilterError for an invalid filter.
-    """
+    """Print a line for each match of ``text:`` in at most ``limit`` debates, and return their number."""
     compile_filter(filter)  # points into what was typed
     count = 0
     for id, record in islice(store.records(search_filter(words, filter)), limit):
@@ -365,10 +356,7 @@ def matches(words: str, text: str) -> Iterator[tuple[int, int]]:
 
 
 def _pattern(words: str) -> re.Pattern[str]:
-    """Return the pattern of words in a folded text.
-
-    Characters other than letters and digits match themselves.
-    """
+    """Return the pattern of words in a folded text."""
     prefix = words.endswith("*")
     wanted = _folded(" ".join(words.removesuffix("*").split()))[0]
     blanks = r"[\W_]++" if wanted.replace(" ", "").isalnum() else r"\s++"

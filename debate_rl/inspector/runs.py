@@ -30,9 +30,9 @@ METRICS, CONFIG = "metrics.jsonl", "config.toml"
 
 @dataclass(frozen=True, slots=True)
 class FoundRun:
-    """One run. ``steps``: the number of steps with debates.
+    """One run. ``steps``: the number of steps with debates; ``last``: the newest of them, None without any.
 
-    ``last``: the newest one, from 0, None without any. ``writing``: whether a process holds the run's lock.
+    ``writing``: whether a process holds the run's lock.
     """
 
     path: Path
@@ -57,21 +57,16 @@ def find_runs(path: Path | str) -> list[FoundRun]:
         children = sorted(child for child in path.iterdir() if child.is_dir())
     runs = [_found(child) for child in children if _is_run(child)]
     if not runs:
-        run_and_shards(path)  # says it where the path is no folder
-        raise TranscriptError(
-            f"{path}: neither a run nor a folder of runs: no transcripts in it or in its subfolders"
-        )
+        run_and_shards(path)  # has its own error for a path that is not a folder
+        why = "no transcripts in it or in its subfolders"
+        raise TranscriptError(f"{path}: neither a run nor a folder of runs: {why}")
     return runs
 
 
 def run_at(path: Path | str, runs: Sequence[FoundRun]) -> FoundRun | None:
-    """Return the run whose folder (or folder of shards) a path is, or None for a folder of runs.
-
-    ``runs``: the result of ``find_runs`` for the path.
-    """
+    """Return the run of ``find_runs(path)`` if the path is its folder or its shards', or else None."""
     here = Path(path).resolve()
-    one = len(runs) == 1 and runs[0].path.resolve() in (here, here.parent)
-    return runs[0] if one else None
+    return runs[0] if len(runs) == 1 and runs[0].path.resolve() in (here, here.parent) else None
 
 
 def _is_run(folder: Path) -> bool:
@@ -93,10 +88,7 @@ def _found(folder: Path) -> FoundRun:
 
 
 def config_of(run: Path) -> tuple[Config | None, str]:
-    """Return a run's configuration, or None and the reason in one line.
-
-    Custom code that the run names is not loaded; see ``read_run_config``.
-    """
+    """Return a run's configuration without loading its own code, or None and the reason in one line."""
     from debate_rl.config.recipes import ConfigError, read_run_config
 
     try:
@@ -118,10 +110,10 @@ class Overview:
     """One run of a list, with None for unknown values. ``planned``: the planned number of steps.
 
     ``before``, ``after``: held-out accuracy of one agent alone at the first and last evaluation, on the
-    problems of both. ``judge``: judge accuracy of the newest step that has one. ``alarms``: how many collapse
-    detectors fire on the metrics, None if none can fire yet. ``changed``: time of the last write, in seconds
-    since 1970. ``test_time``: whether the run is declared to train on held-out problems. ``stage``: how a
-    finished stage of a curriculum ended ("reached", "demoted", "limit"); ``why``: the reason in words.
+    problems of both. ``judge``: the newest judge accuracy. ``alarms``: how many collapse detectors fire, None
+    if none can fire yet. ``changed``: the last write, in seconds since 1970. ``test_time``: whether the run
+    trains on held-out problems. ``stage``: how a stage of a curriculum ended ("reached", "demoted", "limit"),
+    and ``why``.
     """
 
     run: FoundRun
@@ -188,12 +180,11 @@ def metrics_of(run: Path) -> Curves:
 
 
 def _stamp(path: Path) -> tuple[int, int]:
-    """Return a value that changes with a file."""
-    try:
+    """Return a file's time and size, which change with its content; zeros without a file."""
+    with suppress(OSError, ValueError):
         facts = path.stat()
-    except (OSError, ValueError):
-        return 0, 0
-    return facts.st_mtime_ns, facts.st_size
+        return facts.st_mtime_ns, facts.st_size
+    return 0, 0
 
 
 @lru_cache(maxsize=64)

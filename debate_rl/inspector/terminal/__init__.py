@@ -30,10 +30,8 @@ def run_terminal(path: Path | str, filter: str = "") -> None:
         from debate_rl.inspector.terminal.app import Inspector
     except ModuleNotFoundError as error:
         if error.name and error.name.partition(".")[0] == "textual":
-            raise ValueError(
-                f"the package 'textual' is not installed: {install_hint('inspect')}; "
-                f"debate inspect {path} ls prints the debates"
-            ) from error
+            refusal = f"the package 'textual' is not installed: {install_hint('inspect')}"
+            raise ValueError(f"{refusal}; debate inspect {path} ls prints the debates") from error
         raise
     Inspector(path, filter=filter).run()
 

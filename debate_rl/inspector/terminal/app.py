@@ -28,16 +28,10 @@ EVERY_S = 3.0
 """Seconds between two checks for new debates."""
 
 
-def load_views() -> None:
-    """Import the modules of the debate screen in advance, which takes a second."""
-    import_module("debate_rl.inspector.terminal.debate")
-
-
 class Inspector(App[None]):
-    """Shows the run at a path, or the runs in a folder.
+    """Shows the run at a path, or the runs in a folder, in the terminal's own colours.
 
-    Colours are the terminal's own; with NO_COLOR, only attributes are used. ``every_s``: None checks for new
-    debates only when ``look_again`` is called.
+    ``every_s``: None checks for new debates only when ``look_again`` is called.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -64,7 +58,7 @@ class Inspector(App[None]):
         super().__init__(ansi_color=True)
         self.theme = "ansi-dark"
         self._path, self._filter, self._every_s = Path(path), filter, every_s
-        self._runs = find_runs(self._path)
+        self._runs, self._looking = find_runs(self._path), False
         self.open_run: OpenRun | None = None
 
     def get_key_display(self, binding: Binding) -> str:
@@ -79,7 +73,8 @@ class Inspector(App[None]):
             self.push_screen(Runs(self._path, self.enter))
         if self._every_s is not None:
             self.set_interval(self._every_s, lambda: self.run_worker(self.look_again(), group="look"))
-        self.run_worker(asyncio.to_thread(load_views), group="views")
+        views = "debate_rl.inspector.terminal.debate"  # takes a second to import
+        self.run_worker(asyncio.to_thread(import_module, views), group="views")
 
     def enter(self, run: OpenRun) -> None:
         """Show the debates of a run with a filter. The previous run is closed."""
@@ -106,8 +101,6 @@ class Inspector(App[None]):
         for screen in self.screen_stack:
             if isinstance(screen, RunScreen) and added:
                 screen.refresh_run()
-
-    _looking = False
 
     def on_unmount(self) -> None:
         if self.open_run is not None:

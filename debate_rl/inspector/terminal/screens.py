@@ -81,10 +81,7 @@ class OpenRun:
 
 
 class RunScreen(Screen[str | None]):
-    """One screen: ``widgets`` between the title and a footer with the key bindings.
-
-    ``title``: the position in the run. ``sub_title``: text at the right.
-    """
+    """One screen: ``widgets`` between title and sub-title and a footer with the key bindings."""
 
     def __init__(self, title: str, *widgets: Widget) -> None:
         super().__init__()
@@ -130,7 +127,7 @@ class RunScreen(Screen[str | None]):
     ) -> None:
         """Read in a thread, then call ``then``. A later ``load`` of the group replaces this one.
 
-        Errors are shown in one line, by ``failed`` or in the last row.
+        Errors are shown by ``failed``, or in the last row.
         """
 
         async def run() -> None:

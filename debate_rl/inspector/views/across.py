@@ -9,20 +9,13 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from debate.files import LARGEST, read_json
 from debate.types import Debate, Turn, TurnId
 from debate_rl.evaluation.folder import BEGINNINGS, IDENTITY
 from debate_rl.formatting import percent
-from debate_rl.inspector.blocks import (
-    Block,
-    Line,
-    Section,
-    Span,
-    Text,
-    grade,
-)
+from debate_rl.inspector.blocks import Block, Line, Section, Span, Text, grade
 from debate_rl.inspector.lists import PROBLEM_DEBATES, table_of
 from debate_rl.inspector.views.debate import debate_view, grade_name
 from debate_rl.runs.checkpoint import WARM_START, step_of
@@ -34,12 +27,6 @@ from transcripts import Record, RunStore, TranscriptError
 from transcripts.codec import from_line
 from transcripts.files import reading, shard_paths, shard_step
 from transcripts.record import check_record, named
-
-if TYPE_CHECKING:
-    pass
-    pass
-    pass
-    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +49,9 @@ class EvaluationPart:
 
 @dataclass(frozen=True, slots=True)
 class ProblemDebate:
-    """One debate of the problem.
+    """One debate of the problem. ``ref``, for ``read``: its id in the run, or EVALUATION:SEED.INDEX.
 
-    ``ref`` reopens it (``read``): a debate's id in the run, or EVALUATION:SEED.INDEX. ``evaluation``: the
-    name of the folder in RUN/evaluations, if it is from one. ``step``: the number of training steps of the
+    ``evaluation``: its folder in RUN/evaluations, or "". ``step``: the number of training steps of the
     weights. ``answers`` and ``grades`` are (N, R). ``winner``: the winner's turn, None without votes.
     """
 
@@ -80,10 +66,7 @@ class ProblemDebate:
 
 @dataclass(frozen=True, slots=True)
 class Across:
-    """The debates of a problem, in the order of steps. ``total``: their number, shown or not.
-
-    ``notes``: what could not be read.
-    """
+    """The debates of a problem by step, ``total`` with those not shown, and notes of what is unreadable."""
 
     problem: str
     question: str
@@ -173,7 +156,7 @@ def evaluations(run: Path, notes: list[str]) -> list[Evaluation]:
 
 
 def _step(folder: Path, warm_starts: set[str], notes: list[str]) -> int:
-    """Return the number of training steps of weights: 0 for start weights, and if unknown."""
+    """Return the number of training steps of the weights: 0 for start weights or if unknown."""
     try:
         if read_json(folder / IDENTITY)["of"].get("weights") in warm_starts:
             return 0
@@ -217,7 +200,7 @@ def _debates_on(evaluation: Evaluation, problem: str, notes: list[str]) -> Itera
 
 
 def _lines(evaluation: Evaluation, notes: list[str]) -> Iterator[tuple[int, int, bytes]]:
-    """Yield seed, index and line of each complete line. The last line may be incomplete."""
+    """Yield the seed, the index and the bytes of each complete line."""
     try:
         for shard in shard_paths(evaluation.folder / "debates"):
             with reading(shard) as file:
@@ -229,7 +212,6 @@ def _lines(evaluation: Evaluation, notes: list[str]) -> Iterator[tuple[int, int,
 
 
 def _record(line: bytes) -> Record:
-    """Return the debate of a line. ValueError if it is not a debate."""
     record = from_line(line)
     check_record(record)
     return record
@@ -291,7 +273,7 @@ class VoteDifference:
 
     @property
     def kind(self) -> str:
-        """Whether the vote is new, gone, reversed, or changed to or from a tie."""
+        """The change: new, gone, reversed, or changed (to or from a tie)."""
         if None in (self.before, self.after):
             return "new" if self.before is None else "gone"
         return "changed" if "tie" in (self.before, self.after) else "reversed"
@@ -330,7 +312,8 @@ def compare(before: Record, after: Record, names: tuple[str, str] = ("before", "
     """
     check_record(before)
     check_record(after)
-    turns = sorted({turn.id for record in (before, after) for turn in record.debate.turns}, key=_by_round)
+    ids = {turn.id for record in (before, after) for turn in record.debate.turns}
+    turns = sorted(ids, key=lambda turn: (turn.round, turn.agent))
     old, new = _outcomes(before), _outcomes(after)
     keys = sorted({*old, *new}, key=lambda key: (key[0].round, key))
     votes = [VoteDifference(key[0], *key[1], old.get(key), new.get(key)) for key in keys]
@@ -343,10 +326,6 @@ def compare(before: Record, after: Record, names: tuple[str, str] = ("before", "
         notes=tuple(_notes(before.debate, after.debate)),
         rounds=max(record.debate.protocol.num_rounds for record in (before, after)),
     )
-
-
-def _by_round(turn: TurnId) -> tuple[int, int]:
-    return turn.round, turn.agent
 
 
 def _outcomes(record: Record) -> dict[tuple[TurnId, Pair], str]:
@@ -419,7 +398,6 @@ def differing(before: str, after: str) -> tuple[tuple[TextPiece, ...], bool]:
 
 
 def _common(a: Sequence[str], b: Sequence[str]) -> int:
-    """Return the number of equal words at the beginning."""
     pairs = enumerate(zip(a, b, strict=False))
     return next((index for index, (word, other) in pairs if word != other), min(len(a), len(b)))
 

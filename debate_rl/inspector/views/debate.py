@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -26,7 +25,6 @@ from transcripts import Record
 from transcripts.causes import wrong_reply
 from transcripts.record import PARTS, check_record
 
-_ONLY_TAGS = re.compile(r"\s*(?:</?[A-Za-z]{1,20}>\s*)*+")
 PieceKind: TypeAlias = Literal["thinking", "solution", "evaluation", "comparison", "other"]
 Grade: TypeAlias = Literal["right", "wrong", "missing", "ungraded", ""]
 """The grade of an answer; "" for a final ballot, which has none."""
@@ -54,12 +52,11 @@ class TurnView:
     """One turn. ``answer``: as written. ``pieces`` cover ``text`` exactly, in order.
 
     ``shown``: the turns in its prompt; ``compared``: those that it could compare. ``tokens``: the number of
-    generated tokens, None if unknown. ``wrong``: the solution, if it was graded wrong or missing.
-    ``verdict``: a verifier model's verdict in words, which is not a grade. ``programs``: which programs ran
-    and how each ended, and apparent outputs, in words. ``targets``: the handles that a turn of criticism
-    criticises, each once, or None. ``compressed``: the text that others read instead of a long solution.
-    ``compression_failed``: this text is the solution, cut. ``rewards``: peer, truth, judge and format.
-    ``advantages``: generator, judge, format, and the parts peer and truth of the generator's.
+    generated tokens, or None. ``wrong``: the solution, if it was graded wrong or missing. ``verdict``: a
+    verifier model's verdict in words. ``programs``: the results of its programs in words. ``targets``: the
+    handles that a turn of criticism criticises, or None. ``compressed``: the text that others read instead of
+    a long solution; with ``compression_failed`` it is the solution, cut. ``rewards``: by ``STREAMS``.
+    ``advantages``: by ``PARTS``.
     """
 
     id: TurnId
@@ -110,9 +107,9 @@ class SummaryView:
 class DebateView:
     """One debate. ``turns[agent][round]``, (N, R) or (N, R + 1) with a ballot, None if a turn was not held.
 
-    ``winner``: the winner's turn, None without votes. ``tied``: the turns among which it was drawn, () if one
-    had the best score. ``judged_round``: the last round that was judged. ``scored``: whether rewards were
-    stored; otherwise margins decide the winner. ``rounds_saved``: as in ``Debate``, 0 without an early stop.
+    ``winner``: the winner's turn, None without votes. ``tied``: the turns among which it was drawn, or ().
+    ``judged_round``: the last judged round. ``scored``: whether rewards were stored; otherwise margins decide
+    the winner. ``rounds_saved``: as in ``Debate``, 0 without an early stop.
     """
 
     id: str
@@ -294,10 +291,9 @@ def generated(completion: Completion) -> int | None:
 
 
 def pieces_of(parsed: ParsedTurn, length: int) -> tuple[Piece, ...]:
-    """Return the pieces of a text of this length: its sections in order, and "other" between them.
+    """Return the non-empty pieces of a text of this length: its sections in order, and "other" between them.
 
-    Parts of a stored span outside the text, or within an earlier section, are left out, and so are empty
-    pieces.
+    Parts of a stored span outside the text, or within an earlier section, are left out.
 
     >>> from debate.types import Span
     >>> [(p.kind, p.start, p.end) for p in pieces_of(ParsedTurn(solution=Span(2, 5)), 6)]
@@ -316,21 +312,9 @@ def pieces_of(parsed: ParsedTurn, length: int) -> tuple[Piece, ...]:
     return tuple(pieces if at >= length else [*pieces, Piece("other", at, length)])
 
 
-def is_markup(text: str) -> bool:
-    """Return whether a text outside the sections consists of tags and blanks only.
-
-    >>> is_markup("<solution> "), is_markup("</a> so")
-    (True, False)
-    """
-    return len(text) < 1000 and _ONLY_TAGS.fullmatch(text) is not None
-
-
 @dataclass(frozen=True, slots=True)
 class AdoptionCell:
-    """One answer as written. ``number`` is the same for equal answers, and for all right ones.
-
-    Numbers count from 0 in the order of the debate: by round, then by agent. None without an answer.
-    """
+    """One answer as written. ``number``: from 0 by first use, the same for equal and all right answers."""
 
     id: TurnId
     answer: str | None
@@ -348,10 +332,7 @@ class AdoptionCell:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """An answer that ``target`` changed to one that ``source`` had given.
-
-    The prompt of ``target`` showed ``source``, another agent's turn.
-    """
+    """``target`` changed its answer to that of ``source``, another agent's turn that its prompt showed."""
 
     source: TurnId
     target: TurnId
@@ -359,10 +340,7 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class AdoptionView:
-    """``cells[agent][round]``, (N, R), None if a turn was not held.
-
-    ``numbers``: the number of different answers.
-    """
+    """Answers ``cells[agent][round]``, (N, R), None if a turn was not held; ``numbers`` different ones."""
 
     cells: tuple[tuple[AdoptionCell | None, ...], ...]
     copies: tuple[Copy, ...]

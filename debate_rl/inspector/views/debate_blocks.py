@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
@@ -28,13 +29,13 @@ from debate_rl.inspector.views.debate import (
     Piece,
     SummaryView,
     TurnView,
-    is_markup,
 )
 from debate_rl.inspector.views.prompts import DebatePrompts, prompt_texts
 from rewards import STREAMS
 from transcripts.record import named
 
-MOST_VOTES, MOST_FAILURES, MOST_UNREAD = 120, 60, 40
+_ONLY_TAGS = re.compile(r"\s*(?:</?[A-Za-z]{1,20}>\s*)*+")
+"""Tags and blanks, which are not shown outside the sections."""
 
 
 def debate_blocks(
@@ -126,10 +127,8 @@ def turn_card(
         how = "cut, as no shorter text could be shown" if turn.compression_failed else "compressed"
         blocks.append(Text(turn.compressed, f"as others read it, {how}", "compressed", typeset=True))
     for failure in turn.failures[:6]:
-        reason = failure.reason.value.replace("_", " ")
-        blocks.append(
-            Line((Span(f"malformed: {reason} ", "wrong"), Span(failure.detail, "code")), name="failure")
-        )
+        reason = Span(f"malformed: {failure.reason.value.replace('_', ' ')} ", "wrong")
+        blocks.append(Line((reason, Span(failure.detail, "code")), name="failure"))
     if len(turn.failures) > 6:
         blocks.append(Line(f"{len(turn.failures) - 6} more failures", "faint"))
     lot = f", {view.lot()}" if view.tied else ""
@@ -175,11 +174,9 @@ def _pieces(view: DebateView, turn: TurnView, *, raw: bool, fold: bool) -> Itera
         text = piece.of(turn.text)
         if raw:
             yield Text(text, "as it was written", "raw", typeset=True)
-        elif piece.kind == "thinking":
-            yield Text(
-                text.strip(), "thinking", "thinking", folded=fold, typeset=True, whole=whole, name="thinking"
-            )
-        elif piece.kind != "other" or not is_markup(text):
+        elif (kind := piece.kind) == "thinking":
+            yield Text(text.strip(), kind, kind, folded=fold, typeset=True, whole=whole, name=kind)
+        elif piece.kind != "other" or len(text) >= 1000 or not _ONLY_TAGS.fullmatch(text):
             label = "outside the sections" if piece.kind == "other" else piece.kind
             yield Text(text.strip(), label, piece.kind, typeset=True, whole=whole)
 
@@ -210,10 +207,8 @@ def answers_blocks(view: DebateView, answers: AdoptionView) -> list[Block]:
                 continue
             answer = Span("none" if cell.answer is None else cell.answer, "answer")
             letter = Span(cell.letter, "letter", to_turn(view.id, cell.id))
-            taken = (
-                Span(f" from {view.placed(source)}", "doubt", name="copy")
-                for source in sources.get(cell.id, ())[:4]
-            )
+            shown = sources.get(cell.id, ())[:4]
+            taken = (Span(f" from {view.placed(one)}", "doubt", name="copy") for one in shown)
             row.append((letter, " ", answer, " ", grade(cell.grade), *taken))
         rows.append(row)
     heads = ("agent", *(view.round_name(round_) for round_ in range(view.rounds)))

@@ -10,37 +10,15 @@ from msgspec import UNSET
 from debate.prompting.shown import holds_criticism
 from debate.prompting.texts import load_prompts
 from debate.reply import read_reply, untagged_rule
-from debate.types import (
-    Ballot,
-    Criticism,
-    FailureReason,
-    ParsedTurn,
-    ParseFailure,
-    StopReason,
-    Turn,
-    TurnId,
-)
+from debate.types import Ballot, Criticism, FailureReason, ParsedTurn, ParseFailure, StopReason, Turn, TurnId
 from debate.types import Span as TextSpan
-from debate_rl.inspector.blocks import (
-    Block,
-    Line,
-    Section,
-    Span,
-    Table,
-    Text,
-    cut,
-    named_turn,
-)
-from debate_rl.inspector.views.debate import (
-    DebateView,
-    handles_of,
-)
+from debate_rl.inspector.blocks import Block, Line, Section, Span, Table, Text, cut, named_turn
+from debate_rl.inspector.views.debate import DebateView, handles_of
 from transcripts import Record
 from transcripts.record import check_record
 
 CONTEXT, HALF, MOST_FAILURES = 60, 80, 60
-"""Characters of an excerpt on each side of a piece; characters shown at each end of a long piece; maximum
-number of failures."""
+"""Characters of an excerpt around a piece, and at each end of a long piece; maximum number of failures."""
 RULES: dict[FailureReason, str] = {
     FailureReason.MISSING_SECTION: "A reply must hold this section, between its tags.",
     FailureReason.UNCLOSED_SECTION: "A section that is opened must be closed by its own tag.",
@@ -59,10 +37,7 @@ RULES: dict[FailureReason, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """Text around a failure: ``before``, the offending ``piece``, and ``after``.
-
-    The middle of a long piece is left out: ``left_out`` characters, then ``rest``.
-    """
+    """Text around a failure. ``left_out`` characters in the middle of a long ``piece`` precede ``rest``."""
 
     before: str
     piece: str
@@ -73,10 +48,7 @@ class Excerpt:
 
 @dataclass(frozen=True, slots=True)
 class FailureView:
-    """One failure. ``offset``: characters from 0; ``line`` and ``column``: from 1.
-
-    These three and the excerpt are None for a missing section, which has no position.
-    """
+    """One failure. ``offset``: from 0; ``line`` and ``column``: from 1. A missing section has no position."""
 
     reason: FailureReason
     detail: str
@@ -108,10 +80,7 @@ class FieldChange:
 
 
 def parse_forensics(record: Record) -> tuple[TurnForensics, ...]:
-    """Return the turns with failures, in the order of the debate.
-
-    ValueError for a record that is not a debate (``check_record``).
-    """
+    """Return the turns with failures, in order. ValueError if it is not a debate (``check_record``)."""
     check_record(record)
     return tuple(
         TurnForensics(
@@ -172,10 +141,7 @@ def parse_again(record: Record, turn: Turn) -> ParsedTurn:
 
 
 def reparsed(record: Record, turn: Turn) -> tuple[FieldChange, ...]:
-    """Return the fields that change if a turn's text is parsed again today.
-
-    ValueError for a record that is not a debate (``check_record``).
-    """
+    """Return the fields that today's parser reads otherwise. ValueError if it is not a debate."""
     check_record(record)
     now = parse_again(record, turn)
     text = turn.completion.text
@@ -186,7 +152,6 @@ def reparsed(record: Record, turn: Turn) -> tuple[FieldChange, ...]:
 
 
 def _text_of(value: Any, text: str) -> str:
-    """Return a field of a parsed turn in words."""
     if value is None or isinstance(value, str):
         return "none" if value is None else value
     if isinstance(value, TextSpan):

@@ -27,8 +27,8 @@ TOKENIZER = "tokenizer.json"
 class PromptView:
     """What a turn read: its messages, or () and the reason ``why`` if they cannot be rebuilt.
 
-    ``tokens``: the engine's token count, 0 if unknown. ``text``: the prompt exactly as sent, with the marks
-    of the chat template or prompt set, or "" if it cannot be decoded.
+    ``tokens``: the engine's token count, 0 if unknown. ``text``: the prompt exactly as sent, with its
+    template, or "" if it cannot be decoded.
     """
 
     turn: TurnId
@@ -41,8 +41,7 @@ class PromptView:
 class DebatePrompts:
     """The prompts of a debate. ``run``: the folder of its run, None for a debate held just now.
 
-    ``note``: about all prompts: their source if the record does not tell, or why there are none. Texts are
-    decoded from the prompts' tokens if these were read.
+    ``note``: the prompts' source if the record does not name it, or why there are none.
     """
 
     def __init__(self, debate: Debate, run: Path | None) -> None:

@@ -14,17 +14,7 @@ from debate.files import LARGEST, open_plain, plain_lines, read_plain
 from debate.types import TurnId
 from debate.values import Value
 from debate_rl.formatting import fixed, percent, round_name, round_number
-from debate_rl.inspector.blocks import (
-    Block,
-    Line,
-    Link,
-    Section,
-    Span,
-    Table,
-    Words,
-    cut,
-    to_debate,
-)
+from debate_rl.inspector.blocks import Block, Line, Link, Section, Span, Table, Words, cut, to_debate
 from debate_rl.replay.summary import DEBATES, FACTS, SCHEMA
 from rewards import STREAMS
 from transcripts.codec import decode
@@ -74,10 +64,7 @@ class TurnChange:
 
 @dataclass(frozen=True, slots=True)
 class DebateReplay:
-    """A debate under both schemes. ``differs``: the stored values are not those of the run's own scheme.
-
-    ``rounds``: R, None if an earlier version did not store it.
-    """
+    """A debate under both schemes. ``differs``: the stored values are not those of the run's own scheme."""
 
     id: str
     step: int
@@ -133,9 +120,8 @@ class Question(Value, frozen=True, forbid_unknown_fields=False):
 class ReplayFacts(Value, frozen=True, forbid_unknown_fields=False):
     """replay.json: the figures by stream and by cell, and the debates that changed most.
 
-    ``checked`` debates had stored values, and ``differ`` of them have values that are not those of the run's
-    own scheme. ``rounds``: the number of the final ballot's round, None if an earlier version did not store
-    it.
+    Of ``checked`` debates with stored values, ``differ`` have others than the run's own scheme gives.
+    ``rounds``: the final ballot's round, None if an earlier version did not store it.
     """
 
     overrides: tuple[str, ...]
@@ -160,14 +146,11 @@ class StoredReplay:
 
     @property
     def name(self) -> str:
-        """The name of the folder."""
+        """The folder's name."""
         return self.folder.name
 
     def debate(self, id: str) -> DebateReplay | None:
-        """Return one debate, or None if the replay lacks it. ReplayError if it is damaged.
-
-        The first call scans the file for the beginning of each debate.
-        """
+        """Return one debate, or None if the replay lacks it. ReplayError if it is damaged."""
         path = self.folder / DEBATES
         try:
             file_now = path.stat()
@@ -177,10 +160,9 @@ class StoredReplay:
             with open_plain(path) as file:
                 file.seek(start)
                 line = decode(file.readline(LARGEST), _Line)
-            by_turn = zip(
-                line.turns, _pairs(line, "rewards", STREAMS), _pairs(line, "advantages", PARTS), strict=True
-            )
-            turns = tuple(TurnChange(turn, line.personas[turn.agent], *pairs) for turn, *pairs in by_turn)
+            pairs = zip(_pairs(line, "rewards", STREAMS), _pairs(line, "advantages", PARTS), strict=True)
+            by_turn = zip(line.turns, pairs, strict=True)
+            turns = tuple(TurnChange(turn, line.personas[turn.agent], *pair) for turn, pair in by_turn)
             facts = (line.id, line.step, line.problem, line.change, line.differs)
             return DebateReplay(*facts, turns, line.rounds)
         except OSError as error:
@@ -197,15 +179,14 @@ def replays(run: Path) -> list[ReplayName]:
         names = sorted(child.name for child in (run / "replays").iterdir() if child.is_dir())
     except OSError:
         return []
-    return [_listed(run, name) for name in names]
-
-
-def _listed(run: Path, name: str) -> ReplayName:
-    try:
-        facts = read_replay(run, name).facts
-    except ReplayError as error:
-        return ReplayName(name, problem=str(error))
-    return ReplayName(name, facts.overrides, facts.debates, facts.changed)
+    listed: list[ReplayName] = []
+    for name in names:
+        try:
+            facts = read_replay(run, name).facts
+            listed.append(ReplayName(name, facts.overrides, facts.debates, facts.changed))
+        except ReplayError as error:
+            listed.append(ReplayName(name, problem=str(error)))
+    return listed
 
 
 def read_replay(run: Path, name: str) -> StoredReplay:
@@ -314,9 +295,8 @@ def debate_replay_blocks(debate: DebateReplay) -> list[Block]:
     rows: list[Sequence[Words]] = []
     for turn in debate.turns:
         advantages = (_change(turn.advantages, name) for name in streams)
-        rewards = [
-            f"{name} {_change(turn.rewards, name)}" for name in turn.rewards if any(turn.rewards[name])
-        ]
+        paid = [name for name, values in turn.rewards.items() if any(values)]
+        rewards = [f"{name} {_change(turn.rewards, name)}" for name in paid]
         where = (named(turn.turn), round_name(turn.turn.round, debate.rounds), turn.persona)
         rows.append((*where, *advantages, ", ".join(rewards)))
     blocks: list[Block] = [Table(("turn", "round", "persona", *streams, "rewards"), rows)]
@@ -327,7 +307,7 @@ def debate_replay_blocks(debate: DebateReplay) -> list[Block]:
     return [Section((link, f" under both schemes: {debate.problem}"), blocks, name="replay-debate")]
 
 
-def _change(values: Mapping[str, tuple[float | None, float | None]], stream: str) -> str:
+def _change(values: Mapping[str, OldNew], stream: str) -> str:
     old, new = values[stream]
     before, after = fixed(old, "+.3f"), fixed(new, "+.3f")
     return before if old == new else f"{before} → {after}"

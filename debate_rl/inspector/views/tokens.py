@@ -27,16 +27,14 @@ if TYPE_CHECKING:
 Stream: TypeAlias = Literal["forced", "generator", "judge", "both", "critic"]
 STREAMS: tuple[Stream, ...] = ("forced", "generator", "judge", "both", "critic")
 """Names of the streams 0 to 4. A forced token belongs to no agent."""
-NONE_STORED = "no token arrays are stored of this turn (logging.transcript_tokens = false, or not read)"
 
 
 @dataclass(frozen=True, slots=True)
 class TokenPiece:
     """One token, at its ``index`` from 0. ``text`` runs to the beginning of the next token.
 
-    ``section``: that of its first character. ``advantage``: its weight in the loss, including that of the
-    format, None if the turn had no signal. ``logprob``: in nats at the persona's temperature. A forced token
-    has neither.
+    ``section``: of its first character. ``advantage``: its weight in the loss with the format's, None without
+    a signal. ``logprob``: in nats at the persona's temperature. A forced token has neither.
     """
 
     index: int
@@ -52,10 +50,7 @@ class TokenPiece:
 
 @dataclass(frozen=True, slots=True)
 class TokenTotal:
-    """The number of tokens of a section and stream, their summed advantages and mean log-probability.
-
-    A value is None if no token has one.
-    """
+    """The tokens of a section and stream: count, summed advantages, mean log-probability. None: no value."""
 
     section: PieceKind
     stream: Stream
@@ -93,10 +88,10 @@ def token_view(record: Record, turn_id: TurnId, *, evaluation: Author) -> TokenV
 
 
 def _why_not(completion: Completion) -> str:
-    """Return why the tokens cannot be shown: none are stored, or the arrays have different lengths."""
+    """Return why the tokens cannot be shown, or ""."""
     count, length = len(completion.tokens), len(completion.text)
     if not count:
-        return NONE_STORED
+        return "no token arrays are stored of this turn (logging.transcript_tokens = false, or not read)"
     if len(completion.logprobs) != count:
         return f"{count} tokens but {len(completion.logprobs)} log-probabilities are stored"
     if len(completion.offsets) != count and (completion.offsets or count not in (length, length + 1)):
@@ -148,8 +143,6 @@ def _totals(tokens: Sequence[TokenPiece]) -> Iterator[TokenTotal]:
 
 TONES = 4
 """Shades of an advantage, up and down."""
-TONES = 4
-"""Shades of an advantage, up and down."""
 
 
 def token_blocks(view: TokenView, start: int, most: int) -> list[Block]:
@@ -179,7 +172,7 @@ def token_blocks(view: TokenView, start: int, most: int) -> list[Block]:
 
 
 def tone(advantage: float | None, largest: float) -> str:
-    """Return the name of a token's shade: up or down, and the level relative to the turn's largest advantage.
+    """Return the name of a token's shade: up or down, and its level from 1 to 4 of the largest advantage.
 
     >>> tone(1.0, 1.0), tone(-0.2, 1.0), tone(0.0, 1.0), tone(None, 1.0)
     ('up4', 'down1', 'even', 'unheld')

@@ -47,9 +47,8 @@ _VERDICTS: dict[int | None, Verdict] = {1: "right", -1: "wrong", 0: "wrong", Non
 class Arrow:
     """One vote as cast. For a tie, ``winner`` and ``loser`` are ``left`` and ``right``, in reading order.
 
-    ``truth``: "right" or "wrong" on a pair with exactly one right side, where a tie is wrong; else
-    "undecidable". ``dropped``: why the vote does not count, by the reward rules, or "". ``in_cycle``: it
-    counts and agrees with a majority of a cycle. ``line``: the judge's words.
+    ``truth``: a tie on a pair with exactly one right side is wrong. ``dropped``: why the vote does not count,
+    or "". ``in_cycle``: it counts and agrees with a majority of a cycle. ``line``: the judge's words.
     """
 
     judge: TurnId
@@ -78,12 +77,11 @@ class UnreadLine:
 
 @dataclass(frozen=True, slots=True)
 class RoundGraph:
-    """The votes on the solutions of one round.
+    """The votes on the S solutions of one round.
 
-    ``matrix[i][j]``: valid votes in which solution i beat j, (S, S), in the order of ``solutions``. A tie
-    adds 0.5 to both, and 1 to ``ties[i][j]`` and ``ties[j][i]``. ``edges``: (winner, loser) of each strict
-    majority. ``cycles``: strongly connected components of three or more. ``condorcet``: the solution that
-    beats those of all other agents.
+    ``matrix[i][j]``: valid votes in which solution i beat j, (S, S). A tie adds 0.5 to both, and 1 to
+    ``ties[i][j]`` and ``ties[j][i]``. ``edges``: (winner, loser) of each strict majority. ``cycles``:
+    strongly connected components of three or more. ``condorcet``: the solution that beats all other agents'.
     """
 
     round: int
@@ -105,10 +103,9 @@ class RoundGraph:
 
 
 def vote_graphs(record: Record) -> tuple[RoundGraph, ...]:
-    """Return a graph for each round whose solutions were voted on, with all votes.
+    """Return a graph for each round whose solutions were voted on. Votes count as they do in filters.
 
-    Votes on own work count if the protocol asked for them, as in filters. ValueError for a record that is not
-    a debate (``check_record``).
+    ValueError for a record that is not a debate (``check_record``).
     """
     check_record(record)
     debate = record.debate
@@ -141,9 +138,7 @@ def _graph(
         solutions=solutions,
         arrows=tuple(_arrow(record, vote, reason, cyclic) for vote, reason in cast),
         matrix=win_matrix(solutions, valid),
-        ties=tuple(
-            tuple(table.get(turn, {}).get(other, none).tied for other in solutions) for turn in solutions
-        ),
+        ties=tuple(tuple(table.get(a, {}).get(b, none).tied for b in solutions) for a in solutions),
         edges=edges,
         cycles=circles,
         condorcet=condorcet_winner(edges, round_, record.debate.protocol.num_agents),
@@ -303,10 +298,8 @@ def _fooled(attacks: Sequence[JudgedAttack]) -> int:
 
 def _pair(attacks: Sequence[JudgedAttack], step: int) -> Sequence[Words]:
     link = Link(("pairs",), (("pair", attacks[0].number), ("step", step)))
-    said = [
-        tuple(Span(SIGNS[one.preferred], one.preferred) for one in (attack.start, attack.now))
-        for attack in attacks
-    ]
+    both = [(attack.start.preferred, attack.now.preferred) for attack in attacks]
+    said = [(Span(SIGNS[start], start), Span(SIGNS[now], now)) for start, now in both]
     question = shorten(attacks[0].pair.question, 90)
     return (Span(str(attacks[0].number), link=link, name="pair-link"), *said, question)
 

@@ -1,7 +1,6 @@
 """Why this reward? Votes, rewards, baselines and advantages of one turn, each number with its source.
 
-The package's own functions recompute the whole step, and the explanation shows their parts. A part is a table
-of facts by name, in the same form as its JSON.
+The functions of training recompute the whole step. A part is a table of facts by name, as in the JSON.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from msgspec import UNSET
 
@@ -63,17 +62,16 @@ SOURCES: Final = {
 }
 """The source of a number: by peer rule, stream, critic's rule, baseline and scale."""
 OF_FORMAT = "A_format, on the judge's tokens; without any, on the token that ended the reply"
-Known: TypeAlias = float | None
 _FIGURE = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """One number of the explanation. ``value``: as recomputed, None without a signal or a computation.
+    """One number of the explanation. ``value``: as recomputed, or None.
 
     ``formula``: arithmetic with unrounded figures that gives the value, or "". ``stored``: the transcript's
-    value. ``matches``: whether both agree up to rounding, None without both. ``source``: the origin of the
-    value, or the reason why there is none.
+    value. ``matches``: whether both agree up to rounding, if comparable. ``source``: the origin of the value,
+    or why there is none.
     """
 
     value: float | None = None
@@ -100,9 +98,8 @@ class Number:
 class Why:
     """Why a turn was rewarded as it was. ``sentence`` summarizes what the tokens get.
 
-    ``peer`` and ``truth`` are None for a final ballot, which has no solution. ``streams`` is empty if nothing
-    could be recomputed, and ``notes`` give the reason. ``matches``: whether every comparable number equals
-    the stored one, None without any.
+    ``peer`` and ``truth`` are None for a final ballot. ``streams`` is empty if nothing could be recomputed;
+    ``notes`` say why. ``matches``: whether every comparable number equals the stored one, None without any.
     """
 
     id: str
@@ -182,7 +179,7 @@ def why(store: RunStore, config: Config | None, id: str, turn: TurnId, *, note: 
         problem=debate.problem.id,
         ballot=of.ballot,
         **parts,
-        sentence=sentence(**parts),
+        sentence=sentence(parts),
         notes=(*notes, *_notes(store, record, config, turn, step)),
         matches=all(badges) if badges else None,
         handles=handles_of(record),
@@ -209,8 +206,8 @@ def _notes(
 class Step:
     """A step under a scheme: ids of its debates, rewards, and advantages with their parts.
 
-    ``index``: the explained turn. ``means_known``: whether the running means before the step are known.
-    ``means_source``: the steps that they come from.
+    ``index``: the explained turn. ``means_known``, ``means_source``: whether the running means before the
+    step are known, and the steps that they come from.
     """
 
     scheme: Scheme
@@ -223,7 +220,7 @@ class Step:
 
     @property
     def own(self) -> Transition:
-        """The explained turn."""
+        """The transition of the explained turn."""
         return self.scored.transitions[self.index]
 
     def knows(self, stream: StreamName) -> bool:
@@ -254,10 +251,9 @@ def recompute(store: RunStore, scheme: Scheme, id: str, turn: TurnId) -> Step:
 
 
 class _Case:
-    """A turn with its record, and its recomputed step, or None.
+    """A turn with its record, and its recomputed step or None.
 
-    ``cast``: the debate's votes, each with the reason if it does not count. Without a scheme, votes on own
-    work count if the protocol asked for them.
+    ``cast``: the debate's votes, each with "" or the reason why it does not count.
     """
 
     def __init__(self, record: Record, turn: TurnId, step: Step | None) -> None:
@@ -271,7 +267,6 @@ class _Case:
         self.counted = [vote for vote, reason in self.cast if not reason]
 
     def reward(self, stream: str, source: str, formula: str | None = None) -> Number:
-        """Return a reward of the turn. Without a formula, only its value is shown."""
         new, old = self._in(self.scores, stream), self._in(self.record.rewards, stream)
         return self._number(new, old, source, formula) if self.step else Number(stored=old, source=source)
 
@@ -279,7 +274,7 @@ class _Case:
         return value_of(stream_named(rewards, stream), self.turn)
 
     def _number(
-        self, value: Known, stored: Known, source: str, formula: str | None, kept: bool = True
+        self, value: float | None, stored: float | None, source: str, formula: str | None, kept: bool = True
     ) -> Number:
         text = "" if value is None else written(value) if formula is None else formula
         matches = close(stored, value) if kept and self.record.rewards is not None else None
@@ -303,20 +298,13 @@ class _Case:
                 result = "tie" if vote.outcome == "tie" else "won" if preferred else "lost"
                 other = vote.right if vote.left == turn else vote.left
                 persona = self.debate.personas[vote.judge.agent].name
-                votes.append(
-                    {"judge": vote.judge, "persona": persona, "other": other, "result": result} | said
-                )
+                votes += [{"judge": vote.judge, "persona": persona, "other": other, "result": result} | said]
         source, formula = SOURCES.get(rule, rule and f"{rule} gives the value itself"), ""
         if row and source.startswith(("(", "won")):
             formula = re.sub("won|lost|ties", lambda name: str(results[name[0]]), source)
         reward = self.reward("peer", source if row else "no valid vote names this turn", formula)
-        return {
-            "rule": rule,
-            "votes": votes,
-            **results,
-            "opponents": list(self._opponents(row)),
-            "reward": reward,
-        }
+        opponents = list(self._opponents(row))
+        return {"rule": rule, "votes": votes, **results, "opponents": opponents, "reward": reward}
 
     def _opponents(self, row: Mapping[TurnId, Results]) -> Iterator[Facts]:
         """Yield the opponents of the turn under the peer rule. Bradley-Terry fits a whole connected part."""
@@ -456,7 +444,6 @@ class _Case:
         return found
 
     def _advantage(self, part: str, source: str, formula: str, *, known: bool) -> Number:
-        """Return an advantage of the turn. ``known``: whether it could be recomputed."""
         own = [getattr(one, part, None) for one in self.record.advantages if one.turn == self.turn]
         stored = own[0] if own and own[0] is not UNSET else None
         if self.step is None or not known:
@@ -477,7 +464,6 @@ def written(value: float | None) -> str:
 
 
 def _weighted(parts: Iterable[tuple[float, float | None]]) -> str:
-    """Return the weighted sum of the available parts."""
     there = [part for part in parts if turns.scaled(part[1], part[0]) is not None]
     factors = ["" if weight == 1 else f"{written(weight)} * " for weight, _ in there]
     terms = [factor + written(value) for factor, (_, value) in zip(factors, there, strict=True)]
@@ -498,8 +484,8 @@ def _worth(worth: VoteValue, weight: float | None) -> Number:
 def _streams(case: _Case) -> Iterator[Facts]:
     """Yield how each stream's value becomes the turn's advantage, or nothing without a recomputed step.
 
-    ``members``: the turns of the baseline group. ``centre``: the subtracted baseline. ``spread``: the
-    standard deviation that divides, None without one.
+    ``members``: the turns of the baseline group; ``centre``: the subtracted baseline; ``spread``: the
+    dividing standard deviation, or None.
     """
     step = case.step
     if step is None:

@@ -16,7 +16,6 @@ from debate_rl.inspector.blocks import (
     Words,
     cut,
     grade,
-    spans,
     to_debate,
     to_turn,
 )
@@ -41,18 +40,9 @@ Term: TypeAlias = tuple[float, str]
 """A term of a sum, and its reason."""
 
 
-def sentence(
-    peer: Facts | None,
-    truth: Facts | None,
-    judge: Facts,
-    format: Facts,
-    streams: Sequence[Facts],
-    total: Mapping[str, Number],
-) -> str:
-    """Return what the solution's tokens get and why, then the same for the vote's tokens.
-
-    If rounding prevents the sum from adding up, the rest is named.
-    """
+def sentence(parts: Facts) -> str:
+    """Return what the solution's tokens get and why, then the same for the vote's tokens."""
+    peer, truth, judge, format, streams, total = parts.values()
     by_name = {stream["name"]: stream for stream in streams}
     about = "a valid vote, as was due" if format["counted"] else "no valid vote, and one was due"
     form = [(value, about) for value in _values(total, "format") if abs(value) > NOTHING]
@@ -72,7 +62,7 @@ def sentence(
 
 
 def _values(total: Mapping[str, Number], *names: str) -> list[float]:
-    """Return the parts with a value, recomputed or else stored."""
+    """Return the known values of some parts, as recomputed or else as stored."""
     values = (total[name].stored if total[name].value is None else total[name].value for name in names)
     return [value for value in values if value is not None]
 
@@ -134,9 +124,7 @@ def _graded(truth: Facts, stream: Facts | None) -> str:
 def _judged(judge: Facts) -> str:
     """Return how many of a turn's votes were right."""
     counting = [vote for vote in judge["votes"] if vote["counts"]]
-    decided = [
-        vote for vote in counting if (vote["left_right"][0] is True) != (vote["left_right"][1] is True)
-    ]
+    decided = [vote for vote in counting if [side is True for side in vote["left_right"]].count(True) == 1]
     for values, of, end in (
         ([vote["truth"] for vote in decided], "decidable vote", " right"),
         ([vote["consensus"] for vote in counting], "vote", " as the other judges"),
@@ -198,24 +186,22 @@ def why_blocks(why: Why) -> list[Block]:
     blocks: list[Block] = [Line(why.sentence, "sentence", name="sentence")]
     blocks += [Line(f"note: {note}", "notice", name="note") for note in why.notes]
     blocks += [Line(verdict, name="matches")]
-    if why.peer is not None:
-        rule = f", rewards.peer = {why.peer['rule']}" if why.peer["rule"] else ""
-        title = f"peer: {why.peer['won']} won, {why.peer['lost']} lost, {why.peer['ties']} ties{rule}"
-        blocks.append(_part(why, "peer", title, why.peer, reward="peer reward"))
-    if why.truth is not None:
-        by = (
-            f" by {why.truth['by']}" if why.truth["by"] else " against gold" * (why.truth["gold"] is not None)
-        )
-        by = f": {NO_LABEL}" if why.truth["by"] == NO_LABEL else by
-        title = f"truth: {grade_name(why.truth['grade'])}{by}"
-        blocks.append(_part(why, "truth", title, why.truth, reward="truth reward"))
-    share = why.judge["truth_weight"]
-    title = f"judge: {counted(len(why.judge['votes']), 'vote')} given"
-    title += "" if share is None else f", weight of truth {figure(share)}"
-    blocks.append(_part(why, "judge", title, why.judge, reward="judge reward"))
-    due = f"due on {len(why.format['comparable'])} solutions" if why.format["due"] else "not due"
-    title = f"format: comparisons {due}, valid votes: {why.format['counted']}"
-    blocks.append(_part(why, "format", title, why.format, reward="format penalty"))
+    peer, truth, judge, form = why.peer, why.truth, why.judge, why.format
+    if peer is not None:
+        rule = f", rewards.peer = {peer['rule']}" if peer["rule"] else ""
+        title = f"peer: {peer['won']} won, {peer['lost']} lost, {peer['ties']} ties{rule}"
+        blocks.append(_part(why, "peer", title, peer, reward="peer reward"))
+    if truth is not None:
+        by = f" by {truth['by']}" if truth["by"] else " against gold" * (truth["gold"] is not None)
+        by = f": {NO_LABEL}" if truth["by"] == NO_LABEL else by
+        title = f"truth: {grade_name(truth['grade'])}{by}"
+        blocks.append(_part(why, "truth", title, truth, reward="truth reward"))
+    weight = "" if judge["truth_weight"] is None else f", weight of truth {figure(judge['truth_weight'])}"
+    title = f"judge: {counted(len(judge['votes']), 'vote')} given{weight}"
+    blocks.append(_part(why, "judge", title, judge, reward="judge reward"))
+    due = f"due on {len(form['comparable'])} solutions" if form["due"] else "not due"
+    title = f"format: comparisons {due}, valid votes: {form['counted']}"
+    blocks.append(_part(why, "format", title, form, reward="format penalty"))
     for one in why.streams:
         how = f"baseline {one['baseline']}, scale {one['scale']}, group by {one['key']}"
         names = {"reward": "value", "centre": "baseline", "spread": "spread", "advantage": f"A_{one['name']}"}
@@ -255,13 +241,12 @@ def _rows(why: Why, name: str, rows: Sequence[Facts]) -> list[Block]:
     """Return facts as the rows of a table, without empty columns."""
     keys = [key for key in rows[0] if any(row[key] not in (None, "", False) for row in rows)]
     keys.sort(key="line".__eq__)
-    numeric = {
-        key
-        for key in keys
-        if all(isinstance(row[key], int | float | None) for row in rows)
-        and not isinstance(rows[0][key], bool)
-    }
-    heads = [">" * (key in numeric) + HEADS.get(key, key.replace("_", " ")) for key in keys]
+
+    def is_number(key: str) -> bool:
+        first, *_ = column = [row[key] for row in rows]
+        return not isinstance(first, bool) and all(isinstance(value, int | float | None) for value in column)
+
+    heads = [">" * is_number(key) + HEADS.get(key, key.replace("_", " ")) for key in keys]
     cells, more = cut([[_cell(why, row, key) for key in keys] for row in rows], MOST_ROWS)
     return [Table(heads, cells, name=name, row_name=f"{name}-row", kind="plain"), *more]
 
@@ -285,13 +270,12 @@ def _cell(why: Why, row: Facts, key: str) -> Words:
     return Span(value, "code") if key == "line" else value.replace("_", " ") if key == "why_not" else value
 
 
-def _number(number: Number) -> tuple[Span, ...]:
+def _number(number: Number) -> list[str | Span]:
     """Return a number with its arithmetic, a mark if it differs from the stored one, and its source."""
-    words: list[str | Span] = [
-        Span(number.text if len(number.formula) <= LONGEST else figure(number.value), "code")
-    ]
+    text = number.text if len(number.formula) <= LONGEST else figure(number.value)
+    words: list[str | Span] = [Span(text, "code")]
     if number.matches is False:
         words += [" ", Span(f"[not as stored]; stored: {figure(number.stored)}", "wrong")]
     if number.source:
         words += [" ", Span(f"({number.source})", "faint")]
-    return spans(words)
+    return words

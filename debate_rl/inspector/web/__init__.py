@@ -33,7 +33,7 @@ def serve(
     """Serve a run or a folder of runs to a browser until interrupted. ``port`` 0 takes a free one.
 
     Beyond loopback, pages need a token, which the printed address contains. ImportError names the extra of a
-    missing package. OSError says in one line why the port is unavailable.
+    missing package, OSError why the port is unavailable.
     """
     need_packages()
     from debate_rl.inspector.web.app import AccessPolicy, make_app

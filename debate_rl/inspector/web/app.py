@@ -133,8 +133,7 @@ class AccessControl:
                 headers["Server-Timing"] = f"page;dur={1000 * (time.perf_counter() - began):.2f}"
             await send(message)
 
-        refused = self._refusal(scope)
-        await (refused or self._app)(scope, receive, answer)
+        await (self._refusal(scope) or self._app)(scope, receive, answer)
 
     def _refusal(self, scope: Scope) -> Response | None:
         headers, policy = Headers(scope=scope), self._policy
@@ -163,7 +162,10 @@ def make_app(site: Site, policy: AccessPolicy) -> ASGIApp:
     routes = [Route(path, _endpoint(site, page), methods=["GET"]) for path, page in PAGES.items()]
     routes += [
         Route("/static/{file}", static, methods=["GET"]),
-        Route("/run/{name}", _slash, methods=["GET"]),
+        Route(
+            "/run/{name}",
+            lambda request: RedirectResponse(address("run", request.path_params["name"], ""), 308),
+        ),
     ]
 
     def failed(request: Request, error: Exception) -> Response:  # the server prints the trace
@@ -204,10 +206,6 @@ def _endpoint(site: Site, page: Page) -> Callable[[Request], Response]:
 
 def _problem(request: PageRequest, status: int, title: str, problem: str, caret: str = "") -> Response:
     return show(request, "error", title, [Line(problem, name="error")], status=status, problem=caret or " ")
-
-
-def _slash(request: Request) -> Response:
-    return Response(status_code=308, headers={"Location": address("run", request.path_params["name"], "")})
 
 
 def static(request: Request) -> Response:

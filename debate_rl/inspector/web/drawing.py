@@ -1,8 +1,7 @@
 """Drawings as SVG paths: figures over the steps, and the votes on a round's solutions.
 
-An arrow points from the preferred solution to the other. Form and sign repeat what the colour says: right
-votes are solid with a filled tip, wrong ones dashed with a hollow tip, undecidable ones dotted with an open
-tip. Ties end in dots on both sides.
+An arrow points from the preferred solution to the other. Form and sign repeat what the colour says, and ties
+end in dots on both sides.
 """
 
 from __future__ import annotations
@@ -112,8 +111,8 @@ class Node(NamedTuple):
 class Curve:
     """One vote, by its index in the round's list, or a majority (``index`` -1).
 
-    ``start`` is the preferred side. ``truth``: decides colour and form. ``lit``: part of a cycle. ``judge``
-    and ``words``: of the vote. The line and its ``tips`` are SVG path data. The label ``sign`` is at (x, y).
+    ``start``: the preferred side. ``truth`` decides colour and form. ``lit``: part of a cycle. ``path`` and
+    ``tips`` are SVG path data. The label ``sign`` is at (x, y).
     """
 
     index: int
@@ -156,17 +155,12 @@ def draw_votes(block: VoteDrawing) -> Drawing:
         grade = shown.grade if shown else ""
         round_ = "" if turn.round == graph.round else f" ({turn.round})"
         described = view.handles[turn.agent], grade, GRADE_SIGNS.get(grade, "") + round_
-        place = _on_circle(index, size, radius, width, height)
-        nodes.append(Node(turn, *described, *place, turn in cyclic, turn == graph.condorcet))
+        angle = 2 * pi * index / size - (pi if size == 2 else pi / 2)  # from the top; two are side by side
+        x, y = round(width / 2 + radius * cos(angle), 1), round(height / 2 + radius * sin(angle), 1)
+        nodes.append(Node(turn, *described, x, y, turn in cyclic, turn == graph.condorcet))
     many = len(graph.arrows) > MOST_ARROWS
     votes = _majorities(graph) if many else list(_votes(block))
     return Drawing(graph.round, width, height, nodes, list(_curves(votes, nodes)), many)
-
-
-def _on_circle(index: int, size: int, radius: float, width: int, height: int) -> Point:
-    """Return (x, y) of a solution: clockwise from the top, or side by side for two."""
-    turn = 2 * pi * index / max(1, size) - (pi if size == 2 else pi / 2)
-    return round(width / 2 + radius * cos(turn), 1), round(height / 2 + radius * sin(turn), 1)
 
 
 def _votes(block: VoteDrawing) -> Iterator[Curve]:
@@ -212,7 +206,9 @@ def _curve(vote: Curve, start: Point, end: Point, place: float) -> Curve:
     bx, by = _towards((ex, ey), (cx, cy), 0 if vote.tie else TIP)
     away = half + CLEAR if bend >= 0 else -half - CLEAR
     middle = (sx + 2 * cx + bx) / 4 + across[0] * away, (sy + 2 * cy + by) / 4 + across[1] * away
-    tips = _tip((ex, ey), (bx, by), closed=vote.truth != "undecidable")
+    dx, dy = (ey - by) * 0.5, -(ex - bx) * 0.5  # half the base of the tip
+    tips = f"M{bx + dx:.1f} {by + dy:.1f}L{ex:.1f} {ey:.1f}L{bx - dx:.1f} {by - dy:.1f}"
+    tips += "Z" if vote.truth != "undecidable" else ""
     if vote.tie:
         tips = "".join(f"M{x - 4:.1f} {y:.1f}a4 4 0 1 0 8 0a4 4 0 1 0 -8 0" for x, y in ((sx, sy), (ex, ey)))
     return replace(
@@ -230,10 +226,3 @@ def _towards(start: Point, end: Point, distance: float) -> Point:
     dx, dy = end[0] - start[0], end[1] - start[1]
     share = distance / (hypot(dx, dy) or 1.0)
     return start[0] + dx * share, start[1] + dy * share
-
-
-def _tip(point: Point, base: Point, *, closed: bool) -> str:
-    (x, y), (bx, by) = point, base
-    dx, dy = (y - by) * 0.5, -(x - bx) * 0.5
-    path = f"M{bx + dx:.1f} {by + dy:.1f}L{x:.1f} {y:.1f}L{bx - dx:.1f} {by - dy:.1f}"
-    return path + ("Z" if closed else "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -46,11 +46,8 @@ def address(*parts: str, **query: object) -> str:
     '/run/a%2Fb/debates?filter=text%3A%22x%22'
     """
     path = "/" + "/".join(quote(part, safe="", errors="surrogatepass") for part in parts)
-    given = {
-        key: "1" if value is True else str(value)
-        for key, value in query.items()
-        if value not in (None, "") and value is not False
-    }
+    named = {key: value for key, value in query.items() if value not in (None, "") and value is not False}
+    given = {key: "1" if value is True else str(value) for key, value in named.items()}
     return path + ("?" + urlencode(given, errors="surrogatepass") if given else "")
 
 
@@ -61,11 +58,6 @@ class Links:
     run: str
     filter: str = ""
     newest: bool = False
-
-    @classmethod
-    def of(cls, run: str, query: Mapping[str, str]) -> Links:
-        """Return the links of a page with this query."""
-        return cls(run, query.get("filter", ""), query.get("newest", "") == "1")
 
     def __call__(self, *parts: str, **query: object) -> str:
         """Return the address of a page of the run, without filter and order."""
@@ -104,14 +96,13 @@ class PageRequest:
 
     def __init__(self, site: Site, request: Request) -> None:
         self.site, self.query = site, dict(request.query_params)
-        self.name, self.replay, self.id = (
-            str(request.path_params.get(key, "")) for key in ("name", "replay", "id")
-        )
+        names = (str(request.path_params.get(key, "")) for key in ("name", "replay", "id"))
+        self.name, self.replay, self.id = names
 
     @property
     def links(self) -> Links:
         """The addresses of the run's pages."""
-        return Links.of(self.name, self.query)
+        return Links(self.name, self.query.get("filter", ""), self.query.get("newest", "") == "1")
 
     @property
     def run(self) -> FoundRun:

@@ -75,17 +75,10 @@ def steps(request: PageRequest) -> Response:
     table = table_of(STEPS, rows[:SHOWN_STEPS], name="steps", row_name="step", ids=ids, body="rows")
     blocks += [table] if rows else [Line("No debate yet.", name="none")]
     total = sum(row.debates for row in every)
-    return show(
-        request,
-        "steps",
-        request.name,
-        blocks,
-        counts={"total": total, "matching": total, "steps": run.steps},
-        live="insert" if run.writing and before is None else None,
-        pages=[("Older steps", links("", before=older, filter=links.filter), "next")]
-        if older is not None
-        else [],
-    )
+    counts = {"total": total, "matching": total, "steps": run.steps}
+    next_page = ("Older steps", links("", before=older, filter=links.filter), "next")
+    live, pages = "insert" if run.writing and before is None else None, [] if older is None else [next_page]
+    return show(request, "steps", request.name, blocks, counts=counts, live=live, pages=pages)
 
 
 def _step(row: StepRow) -> int:
@@ -117,14 +110,13 @@ def debate_list(request: PageRequest) -> Response:
     pages += [(f"Next {PAGE}", links.debates(after=rows[-1].id), "next")] if len(page) > PAGE else []
     ids = [f"row-{row.id}" for row in rows]
     order = ("Oldest first", False) if links.newest else ("Newest first", True)
-    none: list[Block] = (
-        [] if rows else [Line("No debate matches." if links.filter else "No debate yet.", name="none")]
-    )
+    blocks: list[Block] = [table_of(DEBATES, rows, name="debates", row_name="row", ids=ids, body="rows")]
+    none = Line("No debate matches." if links.filter else "No debate yet.", name="none")
     return show(
         request,
         "debates",
         "Debates",
-        [*none, table_of(DEBATES, rows, name="debates", row_name="row", ids=ids, body="rows")],
+        blocks if rows else [none, *blocks],
         counts={"total": total, "matching": _matching(request) if links.filter else total, "steps": None},
         order=(order[0], links.debates(newest=order[1])),
         live=live if request.run.writing else None,
@@ -150,16 +142,14 @@ def same_problem(request: PageRequest) -> Response:
     blocks = across_blocks(result)
     table = blocks[-1]
     if isinstance(table, Table):  # with two links in each row, which choose what is compared
-        rows = [
-            (*row, *_choices(problem, one.ref, a, b))
-            for row, one in zip(table.rows, result.held, strict=True)
-        ]
+        both = zip(table.rows, result.held, strict=True)
+        rows = [(*row, *_choices(problem, one.ref, a, b)) for row, one in both]
         heads = (*table.heads, "before", "after")
         caption = f"{len(result.held)} of {result.total} debates; choose two to compare"
         blocks[-1] = Table(heads, rows, caption, table.name, table.row_name)
     if a and b:
-        both = compare(read_debate(store, a), read_debate(store, b), (a, b))
-        blocks.append(Section(f"{a} and {b}", comparison_blocks(both), name="comparison"))
+        found = compare(read_debate(store, a), read_debate(store, b), (a, b))
+        blocks.append(Section(f"{a} and {b}", comparison_blocks(found), name="comparison"))
     return show(request, "across", f"Problem {problem}", blocks)
 
 
@@ -262,9 +252,9 @@ def _chosen(request: PageRequest, view: DebateView) -> TurnId:
 
 
 def _ways(*ways: tuple[str, Link, bool]) -> list[Block]:
-    """Return links to the other parts of a page."""
+    """Return the links to other parts of a page that exist."""
     return [
-        Line(Span(title, link=link), name=title.split()[0].lower()) for title, link, there in ways if there
+        Line(Span(name, link=link), name=name.split()[0].lower()) for name, link, exists in ways if exists
     ]
 
 

@@ -47,10 +47,10 @@ class Clip(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Face:
-    """How one page draws blocks. It decides the targets of links ("": none) and how much of a text is shown.
+    """How one page draws blocks. ``href``: the address of a link, or "" for none.
 
-    ``piece``: characters of a text whose rest has its own page. ``written``: show mathematics as written.
-    ``anchor``: a prefix of each id.
+    ``piece``: characters shown of a text whose whole has its own page. ``written``: show mathematics as
+    written. ``anchor``: a prefix of each id.
     """
 
     href: Callable[[Link], str]
@@ -87,23 +87,17 @@ class Face:
         whole, limit = block.plain, self.piece if block.whole else MOST_OF_A_TEXT
         limit = len(whole) if block.kind == "raw" else limit
         if not isinstance(block.text, str):
-            shown = list(_beginning(block.text, limit))
-            length = sum(len(span.text) for span in shown)
-            return Clip(Markup().join(map(_marked, shown)), len(whole), len(whole) - length)
+            shown, left = list[Markup](), limit
+            for span in block.text:
+                shown += [_marked(span._replace(text=span.text[:left]))] if left > 0 else []
+                left -= len(span.text)
+            return Clip(Markup().join(shown), len(whole), max(0, -left))
         text = head(whole, limit) if len(whole) > limit else whole
         markup = seen(text)
         if block.typeset and not self.written:
             most = min(MOST_MARKUP, MOST_MATHEMATICS * max(len(text), 1000))
             markup = Markup(with_mathematics(text, seen, most))
         return Clip(markup, len(whole), len(whole) - len(text))
-
-
-def _beginning(text: Iterable[Span], most: int) -> Iterable[Span]:
-    """Yield the first characters of some spans."""
-    for span in text:
-        if most > 0:
-            yield span._replace(text=span.text[:most])
-        most -= len(span.text)
 
 
 def _marked(span: Span) -> Markup:

@@ -37,7 +37,7 @@ class Busy(Exception):
 
 @dataclass(slots=True)
 class _Served:
-    """A run that is being opened or is open: its store, the progress, and the index of its words."""
+    """A run that is opened: its store, the progress, and the index of its words."""
 
     path: Path
     store: Future[RunStore]
@@ -48,10 +48,7 @@ class _Served:
 
 
 class Site:
-    """Finds runs by name below a path; no other file can be named.
-
-    ``is_one_run``: the path is a single run, not a folder of runs.
-    """
+    """Finds the runs below a path by name. ``is_one_run``: the path is a single run."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._lock = path, Lock()
@@ -121,10 +118,7 @@ class Site:
         return _Served(path, self._openers.submit(lambda: RunStore.open(path, tell=tell)), progress)
 
     def searchable(self, name: str, filter: str) -> RunStore:
-        """Return the store once it can answer a filter. Busy while the words of a large run are indexed.
-
-        FilterError for an invalid filter.
-        """
+        """Return the store once it can answer a filter. Busy while a large run is indexed; FilterError."""
         store = self.store(name)
         if not compile_filter(filter).words:
             return store
@@ -144,8 +138,7 @@ class Site:
     def look(self, name: str, filter: str, key: object, work: Callable[[RunStore], Result]) -> Result:
         """Return the result of work with a store for a filter. ``key`` distinguishes kinds of work.
 
-        A word search may read many texts, so it uses its own store and thread. Until it is done, Busy is
-        raised.
+        A search of words has its own store and thread, and raises Busy until it is done.
         """
         store = self.searchable(name, filter)
         if not compile_filter(filter).words:

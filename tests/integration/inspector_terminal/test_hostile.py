@@ -29,9 +29,8 @@ def hostile(tmp_path, step_of):
 
     def spoiled(turn):
         text = f"<solution>{HOSTILE}</solution>"
-        parsed = ParsedTurn(
-            solution=Span(10, 10 + len(HOSTILE)), answer=HOSTILE, failures=turn.parsed.failures
-        )
+        solution, failures = Span(10, 10 + len(HOSTILE)), turn.parsed.failures
+        parsed = ParsedTurn(solution=solution, answer=HOSTILE, failures=failures)
         completion = replace(turn.completion, text=text, tokens=(), logprobs=(), offsets=())
         return replace(turn, completion=completion, parsed=parsed)
 
@@ -58,8 +57,7 @@ def test_hostile_text_is_shown_escaped_on_every_screen(hostile, drive, size):
         await session.press("d")
         harmless(session)
         await session.press("enter")
-        assert SHOWN[:60] in session.app.screen.query_one("#main", Lines).plain
-        assert "[red]x[/] [@click=app.quit]y[/]" in session.app.screen.query_one("#main", Lines).plain
+        assert SHOWN in session.app.screen.query_one("#main", Lines).plain
         harmless(session)
         for key in "vwpakirmo":
             await session.press(key)
@@ -101,8 +99,8 @@ def long(tmp_path, step_of):
 def test_a_long_message_is_cut_with_a_note_and_shown_whole_when_asked(long, drive):
     async def script(session):
         await session.press("d", "enter")
-        assert len(session.app.screen.query_one("#main", Lines).plain) < 30_000
-        assert "999,999 characters in all, o shows them" in session.app.screen.query_one("#main", Lines).plain
+        shown = session.app.screen.query_one("#main", Lines).plain
+        assert (len(shown) < 30_000, "999,999 characters in all, o shows them" in shown) == (True, True)
         await session.press("o", "end")
         assert len(session.app.screen.query_one(Lines).plain) == 1_000_000
         assert session.text.splitlines()[-3].strip().startswith("word word")

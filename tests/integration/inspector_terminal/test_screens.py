@@ -7,8 +7,6 @@ import re
 
 import pytest
 
-STEPS = ()
-DEBATES = ("d",)
 DEBATE = ("d", "down", "enter")
 
 
@@ -16,9 +14,9 @@ DEBATE = ("d", "down", "enter")
 @pytest.mark.parametrize(
     ("name", "keys"),
     [
-        ("steps", STEPS),
-        ("debates", DEBATES),
-        ("filter", (*DEBATES, "slash")),
+        ("steps", ()),
+        ("debates", ("d",)),
+        ("filter", ("d", "slash")),
         ("message", (*DEBATE, "right")),
         ("votes", (*DEBATE, "v")),
         ("adoption", (*DEBATE, "a")),

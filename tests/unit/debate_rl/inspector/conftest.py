@@ -95,10 +95,6 @@ def circle():
         [
             [solved(4), solved(5), solved(6)],
             [solved(4, "Q2 > M4"), solved(4, "M4 > K7"), solved(4, "K7 > Q2")],
-            [
-                judged("Q2 = M4"),
-                judged("K7 > M4\nM4 < K7\nK7 ? M4"),
-                judged("K7 > Q2\nQ2 > K7\nZ9 > Q2"),
-            ],
+            [judged("Q2 = M4"), judged("K7 > M4\nM4 < K7\nK7 ? M4"), judged("K7 > Q2\nQ2 > K7\nZ9 > Q2")],
         ]
     )

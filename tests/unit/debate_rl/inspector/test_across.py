@@ -22,7 +22,7 @@ from debate_rl.inspector.web.site import Site
 from debate_rl.runs.provenance import checksum
 from transcripts import Record, RunStore, TranscriptError, write_step
 
-A, B = TurnId(0, 0), TurnId(1, 0)
+A, B, C = (TurnId(agent, 0) for agent in range(3))
 REF = "step_000002-bb:0.1"
 
 
@@ -33,18 +33,12 @@ def record(step, answers=("4", "5"), *, problem="p", text="so it is", votes=(), 
     def turn(agent, round_):
         words = f"{text} {said[agent]}" if round_ == 0 else "I vote"
         shown = tuple(TurnId(seat, 0) for seat in range(3) if seat != agent) if round_ else ()
-        return Turn(
-            TurnId(agent, round_),
-            f"K{agent}",
-            shown,
-            Completion((), (), (), words, "stop", 0),
-            ParsedTurn(answer=None if round_ else said[agent]),
-            shown,
-            ballot=round_ == 1,
-        )
+        read = Completion((), (), (), words, "stop", 0), ParsedTurn(answer=None if round_ else said[agent])
+        turn = Turn(TurnId(agent, round_), f"K{agent}", shown, *read, shown)
+        return replace(turn, ballot=round_ == 1)
 
     turns = tuple(turn(agent, round_) for round_ in range(2) for agent in range(3))
-    cast = tuple(Vote(TurnId(judge, 1), left, right, outcome) for judge, left, right, outcome in votes)
+    cast = tuple(Vote(TurnId(judge, 1), *vote) for judge, *vote in votes)
     personas = tuple(Persona(name, "") for name in names)
     protocol = DebateConfig(num_agents=3, num_rounds=1)
     debate = Debate(Problem(problem, "What?", "4"), personas, turns, cast, 1, 0, protocol)
@@ -60,17 +54,15 @@ def run(tmp_path):
     start = tmp_path / "warm_start" / "step_000500"
     start.mkdir(parents=True)
     (start / "manifest.json").write_text("{}")
-    evaluate(
-        tmp_path, "step_000500-aa", [record(0, ("5", "5"))], {"weights": checksum(start / "manifest.json")}
-    )
-    evaluate(tmp_path, "step_000002-bb", [record(0, problem="q"), record(0, ("4", "5"))], {"weights": "x"})
+    evaluate(tmp_path, "step_000500-aa", [record(0, ("5", "5"))], checksum(start / "manifest.json"))
+    evaluate(tmp_path, "step_000002-bb", [record(0, problem="q"), record(0, ("4", "5"))], "x")
     return tmp_path
 
 
-def evaluate(run, name, records, of):
+def evaluate(run, name, records, weights):
     folder = run / "evaluations" / name
     write_step(folder / "debates", 0, records)
-    (folder / "evaluation.json").write_text(json.dumps({"of": of}))
+    (folder / "evaluation.json").write_text(json.dumps({"of": {"weights": weights}}))
 
 
 def test_debates_of_training_and_of_evaluations_stand_by_the_steps_learnt_from(run):
@@ -84,24 +76,23 @@ def test_debates_of_training_and_of_evaluations_stand_by_the_steps_learnt_from(r
             ("step_000002-bb:0.1", "step_000002-bb", 2),
             ("3.0", "", 3),
         ]
-        assert (found.problem, found.question, found.gold, found.total) == ("p", "What?", "4", 4)
-        assert found.notes == ()
-        assert found.held[2].answers == (("4",), ("5",), (None,))
-        assert found.held[2].grades == ((True,), (False,), ("missing",))
-        assert found.held[2].winner is None
+        assert (found.problem, found.question, found.gold) == ("p", "What?", "4")
+        assert (found.total, found.notes) == (4, ())
+        held = found.held[2]
+        assert (held.answers, held.winner) == ((("4",), ("5",), (None,)), None)
+        assert held.grades == ((True,), (False,), ("missing",))
         for one in found.held:
             assert read(store, one.ref).debate.problem.id == "p"
         assert [one.ref for one in across(store, 'p"*').held] == ["0.1"]
-        assert [one.ref for one in across(store, "p", limit=1).held] == ["0.0", "step_000500-aa:0.0"]
-        assert across(store, "p", limit=1).total == 4
+        few = across(store, "p", limit=1)
+        assert ([one.ref for one in few.held], few.total) == (["0.0", "step_000500-aa:0.0"], 4)
 
 
 def add_named_by_a_beginning(run):
     """Evaluations of the warm start, of the recipe's model, and one whose name tells no step."""
     weights = checksum(run / "warm_start" / "step_000500" / "manifest.json")
-    evaluate(run, "start-cc", [record(0)], {"weights": weights})
-    evaluate(run, "model-dd", [record(0)], {"weights": None})
-    evaluate(run, "what-ee", [record(0)], {"weights": "y"})
+    for name, known in (("start-cc", weights), ("model-dd", None), ("what-ee", "y")):
+        evaluate(run, name, [record(0)], known)
 
 
 def test_an_evaluation_of_what_a_run_began_with_counts_as_step_0(run):
@@ -109,15 +100,9 @@ def test_an_evaluation_of_what_a_run_began_with_counts_as_step_0(run):
     assert default_folder(run, run / "warm_start" / "step_000500", {}).name.startswith("start-")
     assert default_folder(run, None, {}).name.startswith("model-")
     found = evaluations(run, notes := [])
-    assert [(one.name, one.step) for one in found] == [
-        ("model-dd", 0),
-        ("start-cc", 0),
-        ("step_000500-aa", 0),
-        ("what-ee", 0),
-        ("step_000002-bb", 2),
-    ]
-    assert len(notes) == 1
-    assert "what-ee" in notes[0]
+    names = ["model-dd", "start-cc", "step_000500-aa", "what-ee", "step_000002-bb"]
+    assert [(one.name, one.step) for one in found] == [*((name, 0) for name in names[:-1]), (names[-1], 2)]
+    assert ["what-ee" in note for note in notes] == [True]
 
 
 @pytest.mark.parametrize(
@@ -150,14 +135,9 @@ def test_damage_is_noted_and_the_rest_is_shown(run):
 
 
 def test_two_debates_turn_by_turn_and_vote_by_vote():
-    before = record(0, ("4", "5"), votes=[(2, A, B, "left"), (0, B, TurnId(2, 0), "tie"), (2, A, A, "left")])
-    after = record(
-        3,
-        ("4", "4"),
-        text="so it was",
-        votes=[(2, B, A, "left"), (0, B, TurnId(2, 0), "left"), (1, A, TurnId(2, 0), "right")],
-        names=("Ann", "Bob", "Dan"),
-    )
+    before = record(0, ("4", "5"), votes=[(2, A, B, "left"), (0, B, C, "tie"), (2, A, A, "left")])
+    votes = [(2, B, A, "left"), (0, B, C, "left"), (1, A, C, "right")]
+    after = record(3, ("4", "4"), text="so it was", votes=votes, names=("Ann", "Bob", "Dan"))
     found = compare(before, after, ("0.0", "3.0"))
     assert (found.before, found.after) == ("0.0", "3.0")
     assert found.notes == ("agents have other personas (2: Cyd, then Dan)",)
@@ -170,16 +150,11 @@ def test_two_debates_turn_by_turn_and_vote_by_vote():
     assert [(t.turn, t.answers, t.grades) for t in found.turns][:3] == [
         (A, ("4", "4"), (True, True)),
         (B, ("5", "4"), (False, True)),
-        (TurnId(2, 0), (None, None), ("missing", "missing")),
+        (C, (None, None), ("missing", "missing")),
     ]
-    assert [(p.mark, p.text) for p in found.turns[1].pieces] == [
-        (" ", "so it "),
-        ("-", "is 5"),
-        ("+", "was 4"),
-    ]
-    assert found.turns[1].alike == 0.5  # two of four words on both sides
+    assert [piece.mark + piece.text for piece in found.turns[1].pieces] == [" so it ", "-is 5", "+was 4"]
+    assert (found.turns[1].alike, found.turns[3].alike) == (0.5, 1.0)  # two of four words on both sides
     assert found.turns[2].personas == ("Cyd", "Dan")
-    assert found.turns[3].alike == 1.0
     assert [vote.kind for vote in compare(after, before).votes] == ["changed", "gone", "reversed"]
 
 
@@ -195,13 +170,9 @@ def test_debates_that_should_not_be_compared_say_so():
 def test_texts_that_are_too_long_are_different_in_the_middle():
     words = " ".join(f"a{n}" for n in range(MOST_WORDS + 1))
     pieces, cut = differing(f"begin {words} end", f"begin {words.upper()} end")
-    assert cut
-    assert [(piece.mark, len(piece.text.split())) for piece in pieces] == [
-        (" ", 1),
-        ("-", MOST_WORDS + 1),
-        ("+", MOST_WORDS + 1),
-        (" ", 1),
-    ]
+    middle = MOST_WORDS + 1
+    found = [(piece.mark, len(piece.text.split())) for piece in pieces]
+    assert (cut, found) == (True, [(" ", 1), ("-", middle), ("+", middle), (" ", 1)])
     assert not differing(f"begin {words} end", f"begin {words} too end")[1]
 
 

@@ -14,18 +14,13 @@ def numbers(view):
 
 
 def test_who_took_over_which_answer():
-    record = make(
-        [
-            [solved("4.0"), solved("5"), "no solution"],
-            [solved("5"), solved("5.00"), solved("5")],
-            [judged("Q2 = M4"), judged(""), judged("")],
-        ]
-    )
+    first = [solved("4.0"), solved("5"), "no solution"]
+    second = [solved("5"), solved("5.00"), solved("5")]
+    record = make([first, second, [judged("Q2 = M4"), judged(""), judged("")]])
     record = replace(record, correct=((False, False), (False, False), ("missing", False)))
     view = adoption_view(record)
     # by rows of agents: 4.0 is the first answer, 5 the second, however it is written
-    assert numbers(view) == [[0, 1], [1, 1], [None, 1]]
-    assert view.numbers == 2
+    assert (numbers(view), view.numbers) == ([[0, 1], [1, 1], [None, 1]], 2)
     assert [[cell.answer for cell in row] for row in view.cells][1] == ["5", "5.00"]
     assert [[cell.grade for cell in row] for row in view.cells][2] == ["missing", "wrong"]
     # Q2 kept its own; K7 and M4 have a new one that Q2's turn had, which their prompts showed
@@ -52,13 +47,11 @@ def test_going_back_to_ones_own_answer_is_no_copy():
     record = make([*rows, [solved("1"), solved("2"), solved("3")]])
     record = replace(record, correct=((False,) * 3,) * 3)
     shown = (TurnId(0, 0), TurnId(1, 0), TurnId(1, 1))
-    assert [copy.target for copy in adoption_view(with_turn(record, TurnId(0, 2), shown=shown)).copies] == [
-        TurnId(0, 1)
-    ]
+    view = adoption_view(with_turn(record, TurnId(0, 2), shown=shown))
+    assert [copy.target for copy in view.copies] == [TurnId(0, 1)]
 
 
 def test_a_turn_that_was_not_held_has_no_cell(circle):
     held = replace(circle.debate, turns=circle.debate.turns[1:], votes=())
     view = adoption_view(replace(circle, debate=held))
-    assert view.cells[0][0] is None
-    assert view.copies == ()
+    assert (view.cells[0][0], view.copies) == (None, ())

@@ -61,21 +61,18 @@ def test_every_block_has_its_lines():
 def test_thinking_is_folded_until_asked_and_tags_are_not_shown(circle):
     record = thinking(circle)
     folded, unfolded, raw = card(record), card(record, fold=False), card(record, raw=True)
-    assert "thinking: 10 characters (t shows them)" in folded
-    assert "let me see" not in folded
+    reward = "reward     peer +0.00  truth +1.00  judge –  format +0.00"
+    assert all(words in folded for words in ("thinking: 10 characters (t shows them)", "truncated", reward))
     assert "    let me see\n" in unfolded
-    assert "<solution>" not in unfolded
+    assert ("let me see" in folded, "<solution>" in unfolded) == (False, False)
     assert "<think>let me see</think><solution>" in raw
-    assert "truncated" in folded
-    assert "reward     peer +0.00  truth +1.00  judge –  format +0.00" in folded
 
 
 def test_what_went_wrong_in_a_turn_is_told(circle):
     failure = ParseFailure(FailureReason.MISSING_SECTION, "solution")
     turn = circle.debate.turn(A)
     shown = card(with_turn(circle, A, parsed=replace(turn.parsed, failures=(failure,) * 8)))
-    assert shown.count("malformed: missing section solution") == 6
-    assert "2 more failures" in shown
+    assert (shown.count("malformed: missing section solution"), shown.count("2 more failures")) == (6, 1)
 
 
 def test_a_long_text_is_cut_and_says_so():
@@ -86,30 +83,35 @@ def test_a_long_text_is_cut_and_says_so():
 
 def test_signs_of_a_cell(circle):
     turn = debate_view("5.0", circle).turn(A)
-    assert cell(turn, A)[0] == "✓★ 4"
-    assert cell(replace(turn, grade="wrong", stop_reason="length"), None)[0] == "✗ !4"
-    assert cell(replace(turn, grade="missing", answer=None), None)[0] == "∅  "
-    assert cell(replace(turn, ballot=True, grade="", answer=None), None)[0] == "  ballot"
-    assert cell(None, None)[0] == ""
+    for sign, changes in (
+        ("✓★ 4", {}),
+        ("✗★!4", {"grade": "wrong", "stop_reason": "length"}),
+        ("∅★ ", {"grade": "missing", "answer": None}),
+        ("  ballot", {"ballot": True, "grade": "", "answer": None}),
+    ):
+        assert cell(replace(turn, **changes), A)[0] == sign
+    assert (cell(turn, None)[0], cell(None, None)[0]) == ("✓  4", "")
 
 
 def test_votes_as_matrix_and_list(circle):
     view, graphs = debate_view("5.0", circle), vote_graphs(circle)
     rows = [" ".join(row.split()) for row in plain(votes_blocks(view, graphs)).splitlines()]
-    assert "3 of 3 votes count; of 2 decidable ones 1 are right" in rows
-    assert "↻ the majorities go in a cycle: K7, Q2, M4" in rows
-    assert "K7 · 0 1" in rows or "K7 · 1 0" in rows
-    assert "M4 K7 > Q2 ✓ right yes, ↻ in a cycle K7 > Q2" in rows
-    assert "Q2 K7 > M4 ? undecidable no: duplicate M4 < K7" in rows
-    assert "– Q2: no vote, not a comparison: K7 ? M4" in rows
+    wanted = {
+        "3 of 3 votes count; of 2 decidable ones 1 are right",
+        "↻ the majorities go in a cycle: K7, Q2, M4",
+        "K7 · 1 0",
+        "M4 K7 > Q2 ✓ right yes, ↻ in a cycle K7 > Q2",
+        "Q2 K7 > M4 ? undecidable no: duplicate M4 < K7",
+        "– Q2: no vote, not a comparison: K7 ? M4",
+    }
+    assert wanted <= set(rows)
     assert "no votes" in plain(votes_blocks(view, []))
 
 
 def test_the_votes_of_one_turn(circle):
     view, graphs = debate_view("5.0", circle), vote_graphs(circle)
     got, given = plain(votes_of_turn(view, graphs, TurnId(2, 1))).split("votes by this turn")
-    assert "K7 > M4" in got
-    assert "K7 > Q2" in given
+    assert ("K7 > M4" in got, "K7 > Q2" in given) == (True, True)
 
 
 def test_adopted_answers():
@@ -125,18 +127,16 @@ def test_a_failure_is_shown_with_its_place_and_rule_the_chosen_turn_first(circle
     view = debate_view("5.0", circle)
     shown = plain(parsing_blocks(view, circle, chosen=TurnId(2, 2)))
     assert shown.index("M4 Solver, final ballot: malformed") < shown.index("Q2 Advocate, final ballot")
-    assert "not a comparison K7 ? M4 line 3, column 1" in shown
-    assert "»K7 ? M4«" in shown
-    assert "today's parser reads the same in all 9 turns" in shown
-    turn = circle.debate.turn(A)
-    changed = with_turn(circle, A, parsed=replace(turn.parsed, answer="5"))
+    for words in ("K7 ? M4 line 3, column 1", "»K7 ? M4«", "today's parser reads the same in all 9 turns"):
+        assert words in shown
+    changed = with_turn(circle, A, parsed=replace(circle.debate.turn(A).parsed, answer="5"))
     assert "K7 Analyst, round 0  answer  5       4" in plain(parsing_blocks(view, changed))
 
 
 def test_the_problem_has_its_agents_and_their_instructions(circle):
     shown = plain(problem_blocks(debate_view("5.0", circle)))
     assert "gold answer: 4" in shown
-    assert "K7 Analyst  temperature 1" in shown
+    assert "K7 Analyst  temperature 1\n    work" in shown
 
 
 def test_two_debates_compared_without_colour():

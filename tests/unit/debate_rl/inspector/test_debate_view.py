@@ -25,8 +25,7 @@ from .conftest import judged, make, solved, with_turn
 def test_a_debate_is_a_grid_of_turns(circle):
     view = debate_view("5.0", circle)
     assert (view.id, view.step, view.agents, view.rounds) == ("5.0", 5, 3, 2)
-    assert view.handles == ("K7", "Q2", "M4")
-    assert [len(row) for row in view.turns] == [3, 3, 3]
+    assert (view.handles, [len(row) for row in view.turns]) == (("K7", "Q2", "M4"), [3, 3, 3])
     first, ballot = view.turns[1][0], view.turns[1][2]
     assert (first.id, first.persona, first.handle) == (TurnId(1, 0), "Advocate", "Q2")
     assert (first.grade, first.answer, first.ballot, first.shown) == ("wrong", "5", False, ())
@@ -35,8 +34,7 @@ def test_a_debate_is_a_grid_of_turns(circle):
     assert ballot.compared == (TurnId(0, 1), TurnId(2, 1))
     assert [turn.id for turn in view.spoken()] == [TurnId(a, r) for r in range(3) for a in range(3)]
     assert first.tokens == len(first.text)
-    assert view.turn(TurnId(1, 0)) is first
-    assert view.turn(TurnId(9, 0)) is None
+    assert (view.turn(TurnId(1, 0)), view.turn(TurnId(9, 0))) == (first, None)
 
 
 def test_rewards_and_advantages_are_those_of_the_turn(circle):
@@ -83,14 +81,12 @@ def test_a_turn_that_was_not_held_leaves_a_gap(circle):
 
 
 def test_summaries_and_sections_are_there(circle):
-    completion = circle.debate.turns[0].completion
-    summary = Summary(1, (TurnId(0, 0),), completion, "in short")
+    summary = Summary(1, (TurnId(0, 0),), circle.debate.turns[0].completion, "in short")
     view = debate_view("5.0", replace(circle, debate=replace(circle.debate, summaries=(summary,))))
     assert [(one.round, one.text, one.shown) for one in view.summaries] == [(1, "in short", (TurnId(0, 0),))]
     turn = view.turns[0][1]
     texts = {piece.kind: piece.of(turn.text) for piece in turn.pieces}
-    assert texts["comparison"] == "Q2 > M4"
-    assert "thinking" not in texts
+    assert (texts["comparison"], "thinking" in texts) == ("Q2 > M4", False)
 
 
 SPANS = st.builds(Span, st.integers(-3, 40), st.integers(-3, 40))
@@ -150,6 +146,12 @@ def test_a_run_names_the_debate_that_is_none(circle, tmp_path):
             run.debate("5.1")
 
 
+def printed(record):
+    stream = io.StringIO()
+    print_debate("0.0", record, Printer(stream, False, None))
+    return stream.getvalue()
+
+
 def test_a_wrong_solution_has_its_cause_where_rules_can_tell():
     said = [r"48 + 17 = 55: \boxed{55}", r"\boxed{65}", r"12 + 4 + 17 = 33: \boxed{33}"]
     script = {(n, 0): f"<solution>{text}</solution>" for n, text in enumerate(said)}
@@ -159,30 +161,20 @@ def test_a_wrong_solution_has_its_cause_where_rules_can_tell():
     record = Record(debate, 0, "p", ((False,), (True,), (False,)))
     turns = [debate_view("0.0", record).turn(TurnId(agent, 0)) for agent in range(3)]
     assert [turn.cause for turn in turns] == ["arithmetic: 48 + 17 = 55", "", ""]
-    stream = io.StringIO()
-    print_debate("0.0", record, Printer(stream, False, None))
-    assert stream.getvalue().count("cause:") == 1
-    assert "cause: arithmetic: 48 + 17 = 55" in stream.getvalue()
+    assert printed(record).count("cause:") == printed(record).count("cause: arithmetic: 48 + 17 = 55") == 1
 
 
 def test_a_verdict_of_a_verifier_model_is_shown_as_no_truth():
     problem = Problem("p", "Write.", kind="rubric", rubric="Wet.")
-    [debate] = run_debates(
-        [problem], ScriptedPolicy({}, default=solved("Rain.")), DebateConfig(num_rounds=2), seed=1
-    )
+    policy = ScriptedPolicy({}, default=solved("Rain."))
+    [debate] = run_debates([problem], policy, DebateConfig(num_rounds=2), seed=1)
     scores = ((0.75, 0.25), (None, "missing"), (1.0, 0.0))
     record = Record(debate, 0, "p", verdicts=Verdicts("m\x1b[2J", 0.5, scores))
     view = debate_view("0.0", record)
     said = [[view.turn(TurnId(agent, round_)).verdict for round_ in range(2)] for agent in range(3)]
     by = "by the verifier model m\x1b[2J"
-    assert said[0] == [
-        f"verdict 0.75, passes, {by}: no ground truth",
-        f"verdict 0.25, does not pass, {by}: no ground truth",
-    ]
-    assert said[1] == [f"no verdict {by}", ""]
+    words = ("verdict 0.75, passes", "verdict 0.25, does not pass")
+    assert said[:2] == [[f"{word}, {by}: no ground truth" for word in words], [f"no verdict {by}", ""]]
     assert {turn.grade for turn in view.spoken() if not turn.ballot} == {"ungraded"}
-    stream = io.StringIO()
-    print_debate("0.0", record, Printer(stream, False, None))
-    assert stream.getvalue().count("no ground truth") == 4
-    assert "\x1b[2J" not in stream.getvalue()
+    assert (printed(record).count("no ground truth"), "\x1b[2J" in printed(record)) == (4, False)
     assert debate_view("0.0", replace(record, verdicts=UNSET)).turn(TurnId(0, 0)).verdict == ""

@@ -32,6 +32,13 @@ def written(run: Path, *, metrics=(), config="[train]\nsteps = 10\n", at=1000):
         os.utime(path, (at, at))
 
 
+def printed(folder, *, width=None, **options):
+    """The lines of the list of runs."""
+    out = io.StringIO()
+    print_runs(overviews(find_runs(folder)), Printer(out, width=width), **options)
+    return out.getvalue().splitlines()
+
+
 @pytest.fixture
 def runs(tmp_path):
     figures = [{"step": step, "judge/accuracy": 0.5 + step / 100, "ratio_mean": 1.0} for step in range(6)]
@@ -55,11 +62,9 @@ def test_the_one_that_wrote_last_is_on_top(runs):
 
 def test_a_run_that_trains_on_held_out_problems_says_so(runs):
     written(runs / "own", config='[train]\nsteps = 10\n[env]\ndecontaminate = "never"\n', at=4000)
-    own, new, *_ = found = overviews(find_runs(runs))
+    own, new, *_ = overviews(find_runs(runs))
     assert (own.state, new.state) == ("test-time learning", "")
-    out = io.StringIO()
-    print_runs(found, Printer(out, width=100))
-    assert [line.count("test-time learning") for line in out.getvalue().splitlines()] == [0, 1, 0, 0, 0]
+    assert [line.count("test-time learning") for line in printed(runs, width=100)] == [0, 1, 0, 0, 0]
 
 
 def test_alarms_are_those_of_the_reports_detectors(runs):
@@ -78,25 +83,17 @@ def test_it_follows_the_files(runs):
 
 
 def test_lines_in_a_pipe_and_on_a_terminal(runs):
-    out = io.StringIO()
-    print_runs(overviews(find_runs(runs)), Printer(out, False, None))
-    lines = [line.split() for line in out.getvalue().splitlines()]
-    assert [line[0] for line in lines] == [str(runs / name) for name in ("new", "old", "bare")]
-    assert [line[1:] for line in lines] == [
-        ["6/10", ".50→–", ".50", "–"],
-        ["6/10", ".25→.75", ".55", "0"],
-        ["6", "–", "–", "–"],
+    assert [line.split() for line in printed(runs)] == [
+        [str(runs / "new"), "6/10", ".50→–", ".50", "–"],
+        [str(runs / "old"), "6/10", ".25→.75", ".55", "0"],
+        [str(runs / "bare"), "6", "–", "–", "–"],
     ]
     written(runs / ("long" * 30), at=10)
-    out = io.StringIO()
-    print_runs(overviews(find_runs(runs)), Printer(out, False, 60))
-    assert max(map(len, out.getvalue().splitlines())) <= 60
-    listed = [line.split()[:2] for line in out.getvalue().splitlines()[1:3]]
-    assert listed == [["new", "6/10"], ["old", "6/10"]]
-    assert out.getvalue().splitlines()[0].split() == ["run", "steps", "held-out", "judge", "alarms"]
-    out = io.StringIO()
-    print_runs(overviews(find_runs(runs)), Printer(out, False, None), as_json=True)
-    first = json.loads(out.getvalue().splitlines()[1])
+    heads, *lines = printed(runs, width=60)
+    assert max(map(len, lines)) <= 60
+    assert [line.split()[:2] for line in lines[:2]] == [["new", "6/10"], ["old", "6/10"]]
+    assert heads.split() == ["run", "steps", "held-out", "judge", "alarms"]
+    first = json.loads(printed(runs, as_json=True)[1])
     assert (first["name"], first["planned"], first["before"], first["after"]) == ("old", 10, 0.25, 0.75)
     assert first["path"] == str(runs / "old")
 
@@ -119,7 +116,7 @@ def test_whatever_lies_there_the_list_is_shown(tmp_path, text):
 
 
 def test_a_stage_of_a_curriculum_says_how_it_ended_and_why(tmp_path):
-    first, second = (f"0{number}_{name}" for number, name in ((1, "easy"), (2, "hard")))
+    first, second = "01_easy", "02_hard"
     for folder, at in ((first, 1000), (second, 2000)):
         written(tmp_path / "stages" / folder, at=at)
     why = "direct/accuracy .64 (.57 to .71) after 30 steps: the lower end is at the target .40 or above"
@@ -128,10 +125,8 @@ def test_a_stage_of_a_curriculum_says_how_it_ended_and_why(tmp_path):
         Visit(1, "hard", second, 2, start="stages/01_easy@30"),
     )
     write_curriculum(tmp_path, Curriculum(visits))
-    hard, easy = found = overviews(find_runs(tmp_path))
+    hard, easy = overviews(find_runs(tmp_path))
     assert (easy.state, easy.why, hard.state, hard.why) == ("reached", why, "", "")
-    out = io.StringIO()
-    print_runs(found, Printer(out))
-    assert out.getvalue().splitlines()[1].endswith(f"reached: {why}")
+    assert printed(tmp_path)[1].endswith(f"reached: {why}")
     (tmp_path / "curriculum.json").write_text("{")
     assert {one.state for one in overviews(find_runs(tmp_path))} == {""}

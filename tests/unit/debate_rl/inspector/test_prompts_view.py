@@ -28,13 +28,20 @@ PROBLEM = Problem("p", "What is 2 + 2?\x1b[2J", "4")
 SUMMARY = {"enabled": True, "max_tokens": 9}
 
 
-def held(**config):
-    def say(request):
-        return "gist" if request.turn.agent < 0 else f"<solution>sol{request.turn}</solution>"
+def say(request):
+    return "gist" if request.turn.agent < 0 else f"<solution>sol{request.turn}</solution>"
 
+
+def held(**config):
     policy = ScriptedPolicy(say)
     [debate] = run_debates([PROBLEM], policy, DebateConfig(num_rounds=1, **config), seed=5)
     return debate, policy.requests
+
+
+def completed(debate, **changes):
+    """The debate with other fields in all completions."""
+    turns = (replace(turn, completion=replace(turn.completion, **changes)) for turn in debate.turns)
+    return replace(debate, turns=tuple(turns))
 
 
 def run_with(folder: Path, checksums, changed=()) -> Path:
@@ -109,9 +116,8 @@ def test_plain_lines_have_each_prompt_before_its_reply():
     assert text.count("prompt, user:\n") == len(requests) == 7
     assert "<U+001B>[2J" not in text.split("prompt, user:")[1]  # a prompt has no escape sequence at all
     lines = text.splitlines()
-    at = lines.index("prompt, system:")
+    at, system = lines.index("prompt, system:"), requests[0].messages[0].content.splitlines()
     assert "turn 0.0" in "".join(lines[at - 4 : at])
-    system = requests[0].messages[0].content.splitlines()
     assert lines[at + 1 : at + 1 + len(system)] == [("    " + line).rstrip() for line in system]
     assert "prompt" not in printed(record)
 
@@ -129,9 +135,7 @@ def test_json_has_the_messages(tmp_path):
 def test_play_shows_them_on_demand():
     def shown(*, prompts):
         out = io.StringIO()
-        policy = ScriptedPolicy(
-            lambda request: "gist" if request.turn.agent < 0 else "<solution>s</solution>"
-        )
+        policy = ScriptedPolicy(say)
         config = DebateConfig(num_rounds=1, summary=SUMMARY)
         stage = Stage(Console(file=out, width=100), config.agent_personas, None, prompts=prompts)
         run_async(hold_debate(PROBLEM, policy, config, seed=5, on_said=stage.show))
@@ -168,11 +172,8 @@ def test_a_prompt_to_a_raw_model_is_shown_as_it_was_sent_with_its_tokens(tmp_pat
     shown = [prompts.of(one.turn) for one in requests]
     assert [one.text for one in shown] == [raw_prompt(one.messages, "tiny") for one in requests]
     assert {one.tokens for one in shown} == {0}  # this policy counted none
-    counted_ones = tuple(
-        replace(turn, completion=replace(turn.completion, prompt_count=1234)) for turn in debate.turns
-    )
-    counted_debate = replace(debate, turns=counted_ones)
-    shown = printed(Record(counted_debate, 0, "p"), prompts=DebatePrompts(counted_debate, tmp_path))
+    counted = completed(debate, prompt_count=1234)
+    shown = printed(Record(counted, 0, "p"), prompts=DebatePrompts(counted, tmp_path))
     assert "prompt, as sent, 1,234 tokens" in shown
 
 
@@ -180,10 +181,7 @@ def test_with_a_chat_template_the_text_is_decoded_by_the_tokenizer_of_an_export(
     debate, _ = held()
     _, tokenizer = make_tiny(pieces=("two",))
     ids = tuple(tokenizer("<|user|>two\n+2<|assistant|>", add_special_tokens=False).input_ids)
-    turns = tuple(
-        replace(turn, completion=replace(turn.completion, prompt_tokens=ids)) for turn in debate.turns
-    )
-    debate = replace(debate, turns=turns)
+    debate = completed(debate, prompt_tokens=ids)
     (tmp_path / "config.toml").write_text('[model]\nname_or_path = "nobody/has-this"\n')
     assert DebatePrompts(debate, tmp_path).of(TurnId(0, 0)).text == ""
     shown = printed(Record(debate, 0, "p"), prompts=DebatePrompts(debate, tmp_path))

@@ -41,8 +41,7 @@ def held(votes, answers=("4", "4", "5", "5"), *, problem="p", gold="4", failures
     """A debate of four agents, one round and a ballot; a vote is (judge, left, right, outcome)."""
     texts = {judge: "".join(f"<{n}>" for n in range(len(votes))) for judge in range(4)}
     cast = tuple(
-        Vote(TurnId(j, 1), left, right, outcome, Span(3 * n, 3 * n + 3))
-        for n, (j, left, right, outcome) in enumerate(votes)
+        Vote(TurnId(judge, 1), *vote, Span(3 * n, 3 * n + 3)) for n, (judge, *vote) in enumerate(votes)
     )
 
     def turn(agent, round_):
@@ -61,11 +60,8 @@ def held(votes, answers=("4", "4", "5", "5"), *, problem="p", gold="4", failures
 
 
 def graded(debate):
-    gold = debate.problem.answer
-    answers = [debate.turns[agent].parsed.answer for agent in range(4)]
-    if gold is None:
-        return None
-    return tuple(("missing" if a is None else a == gold,) for a in answers)
+    gold, answers = debate.problem.answer, [debate.turns[agent].parsed.answer for agent in range(4)]
+    return gold and tuple(("missing" if answer is None else answer == gold,) for answer in answers)
 
 
 def write(run, config, steps):
@@ -85,18 +81,10 @@ def write(run, config, steps):
 
 
 def configured(size=2, rewards=None, advantages=None, verifier=None):
-    return Config.model_validate(
-        {
-            "run": {"dir": "x"},
-            "env": {"kind": "pair_sum"},
-            "model": {"name_or_path": "any"},
-            "train": {"group_size": size},
-            "rewards": rewards or {},
-            "advantages": advantages or {},
-            "endpoints": {"judge": {"policy": "any:any"}},
-            "verifier": verifier or {},
-        }
-    )
+    tables = {"run": {"dir": "x"}, "env": {"kind": "pair_sum"}, "model": {"name_or_path": "any"}}
+    tables |= {"endpoints": {"judge": {"policy": "any:any"}}, "train": {"group_size": size}}
+    own = {"rewards": rewards, "advantages": advantages, "verifier": verifier}
+    return Config.model_validate(tables | {name: table or {} for name, table in own.items()})
 
 
 def explained(run, config, id, turn):
@@ -122,75 +110,50 @@ def lines(found):
 
 
 # A beats B before Cyd and Dan; Cyd prefers D to A, though A is right and D wrong; three lines do not count.
-VOTES = [
-    (2, A, B, "left"),
-    (3, A, B, "left"),
-    (2, A, D, "right"),
-    (3, B, C, "tie"),
-    (1, A, C, "left"),
-    (1, A, A, "left"),
-    (0, A, C, "left"),
-    (3, A, B, "left"),
-]
+VOTES = [(2, A, B, "left"), (3, A, B, "left"), (2, A, D, "right"), (3, B, C, "tie"), (1, A, C, "left")]
+VOTES += [(1, A, A, "left"), (0, A, C, "left"), (3, A, B, "left")]
+BOTH = [[held(VOTES), held((), ("5", "5", "5", None))]]
+"""A step of one group; in the second debate nobody is right, and nobody votes."""
 
 
 def test_the_chain_of_a_margin_worked_out_by_hand(tmp_path):
     config = configured()
-    # in the other debate nobody is right, and nobody votes
-    write(tmp_path, config, [[held(VOTES), held((), ("5", "5", "5", None))]])
+    write(tmp_path, config, BOTH)
     found = explained(tmp_path, config, "0.0", A)
-    assert found.matches is True
-    assert found.notes == ()
+    assert (found.matches, found.notes) == (True, ())
     assert (found.persona, found.problem, found.ballot) == ("Ann", "p", False)
 
     peer = found.peer
     assert (peer.rule, peer.won, peer.lost, peer.ties) == ("margin", 3, 1, 0)
-    assert [(v.judge.agent, v.result, v.counts, v.why_not) for v in peer.votes] == [
-        (2, "won", True, ""),
-        (3, "won", True, ""),
-        (2, "lost", True, ""),
-        (1, "won", True, ""),
-        (1, "won", False, "same_handle"),
-        (0, "won", False, "own_work"),
-        (3, "won", False, "duplicate"),
-    ]
-    assert peer.votes[2].line == "<2>"
-    assert peer.votes[2].persona == "Cyd"
-    assert [(o.turn, o.won, o.lost, o.ties, o.sign) for o in peer.opponents] == [
-        (B, 2, 0, 0, 1),
-        (C, 1, 0, 0, 1),
-        (D, 0, 1, 0, -1),
-    ]
+    assert [vote.judge.agent for vote in peer.votes] == [2, 3, 2, 1, 1, 0, 3]
+    assert [vote.result for vote in peer.votes] == ["won", "won", "lost", *["won"] * 4]
+    assert [vote.why_not for vote in peer.votes] == [*[""] * 4, "same_handle", "own_work", "duplicate"]
+    assert [vote.counts for vote in peer.votes] == [True] * 4 + [False] * 3
+    assert (peer.votes[2].line, peer.votes[2].persona) == ("<2>", "Cyd")
+    results = [(one.turn, one.won, one.lost, one.ties, one.sign) for one in peer.opponents]
+    assert results == [(B, 2, 0, 0, 1), (C, 1, 0, 0, 1), (D, 0, 1, 0, -1)]
     assert (peer.reward.value, peer.reward.formula) == (0.5, "(3 - 1) / (3 + 1 + 0)")
     assert peer.reward.text == "(3 - 1) / (3 + 1 + 0) = 0.5"
     assert (peer.reward.stored, peer.reward.matches) == (0.5, True)
 
     assert (found.truth.grade, found.truth.setting, found.truth.answer) == (True, "truth_correct", "4")
     assert (found.truth.reward.value, found.truth.reward.matches) == (1.0, True)
-    assert found.judge.votes == []
-    assert (found.judge.reward.value, found.judge.reward.matches) == (None, True)
+    assert (found.judge.votes, found.judge.reward.value, found.judge.reward.matches) == ([], None, True)
     assert (found.format.due, found.format.reward.value) == (False, 0.0)
 
     of_peer, of_truth, of_judge = found.streams
     assert of_peer.members == []  # nothing is compared without baseline and scale
     assert (of_peer.advantage.value, of_peer.advantage.formula) == (0.5, "0.5")
     # two of eight are right: mean 1/4, variance 3/16
-    assert [(m.id, m.turn.agent, m.value, m.this) for m in of_truth.members] == [
-        ("0.0", 0, 1.0, True),
-        ("0.0", 1, 1.0, False),
-        ("0.0", 2, 0.0, False),
-        ("0.0", 3, 0.0, False),
-        *(("0.1", agent, 0.0, False) for agent in range(4)),
-    ]
-    assert of_truth.centre.value == 0.25
-    assert of_truth.spread.value == pytest.approx((3 / 16) ** 0.5)
-    assert of_truth.advantage.value == pytest.approx(0.75 / ((3 / 16) ** 0.5 + 1e-4))
-    assert of_judge.advantage.value is None
-    assert of_judge.advantage.source == "no value, no signal"
+    assert [(m.id, m.turn.agent) for m in of_truth.members] == [(f"0.{n // 4}", n % 4) for n in range(8)]
+    assert [(m.value, m.this) for m in of_truth.members] == [(1, True), (1, False), *[(0, False)] * 6]
+    spread, advantage = (3 / 16) ** 0.5, of_truth.advantage.value
+    assert (of_truth.centre.value, of_truth.spread.value) == pytest.approx((0.25, spread))
+    assert advantage == pytest.approx(0.75 / (spread + 1e-4))
+    assert (of_judge.advantage.value, of_judge.advantage.source) == (None, "no value, no signal")
 
     total = found.total
-    assert total.generator.value == pytest.approx(0.5 * 0.5 + 0.5 * of_truth.advantage.value)
-    assert total.peer.value == 0.25
+    assert (total.generator.value, total.peer.value) == pytest.approx((0.25 + 0.5 * advantage, 0.25))
     assert total.generator.matches is total.judge.matches is True
     assert total.format.value is None
 
@@ -198,10 +161,9 @@ def test_the_chain_of_a_margin_worked_out_by_hand(tmp_path):
 def test_the_chain_of_a_ballot_worked_out_by_hand(tmp_path):
     config = configured(rewards={"judge_truth_weight": 0.25})
     broken = ((3, FailureReason.NOT_A_COMPARISON),)
-    write(tmp_path, config, [[held(VOTES, failures=broken), held((), ("5", "5", "5", None))]])
+    write(tmp_path, config, [[held(VOTES, failures=broken), BOTH[0][1]]])
     cyd = explained(tmp_path, config, "0.0", TurnId(2, 1))
-    assert cyd.ballot
-    assert cyd.peer is cyd.truth is None
+    assert (cyd.ballot, cyd.peer, cyd.truth) == (True, None, None)
     first, second = cyd.judge.votes
     # both right, so truth decides nothing; Dan too says that A is better
     assert (first.left_right, first.truth, first.others, first.consensus) == ((True, True), None, 1, 1)
@@ -210,17 +172,15 @@ def test_the_chain_of_a_ballot_worked_out_by_hand(tmp_path):
     assert (second.truth, second.others, second.consensus, second.value.value) == (-1, 0, None, -1.0)
     assert cyd.judge.reward.value == 0.0  # the mean of 1 and -1
     assert (cyd.format.due, cyd.format.counted) == (True, 2)
-    [line] = [line for line in lines(cyd) if line.endswith("<2>")]
-    assert "✓ right, ✗ wrong" in line
+    assert ["✓ right, ✗ wrong" in line for line in lines(cyd) if line.endswith("<2>")] == [True]
 
-    dan = explained(tmp_path, config, "0.0", TurnId(3, 1))
-    assert dan.format.failures == [("not_a_comparison", "what")]
+    failures = explained(tmp_path, config, "0.0", TurnId(3, 1)).format.failures
+    assert failures == [("not_a_comparison", "what")]
     fined = explained(tmp_path, config, "0.1", TurnId(3, 1))
-    assert fined.format.reward.value == -0.5
+    assert (fined.matches, fined.format.reward.value) == (True, -0.5)
     assert fined.format.reward.source.startswith("comparisons were due and no vote is valid")
     assert fined.total.format.value == -0.1875  # of the 8 that owed a vote 5 gave none: -0.5 + 0.3125
     assert fined.judge.reward.source == "the turn gave no valid vote"
-    assert fined.matches is True
 
 
 @pytest.mark.parametrize("overlong", [{"penalty": -0.25}, "mask"])
@@ -255,8 +215,7 @@ def test_what_each_weighed_vote_is_worth(tmp_path):
     write(tmp_path, config, [[held(votes)]])
     [vote] = explained(tmp_path, config, "0.0", TurnId(2, 1)).judge.votes
     assert (vote.truth, vote.others, vote.consensus) == (1, -1, -1)
-    assert vote.value.value == 0.5  # 3/4 - 1/4
-    assert vote.value.source == "truth and consensus"
+    assert (vote.value.value, vote.value.source) == (0.5, "truth and consensus")  # 3/4 - 1/4
     write(tmp_path / "turned", config, [[held([(2, D, A, "right"), (1, A, D, "right")])]])
     [vote] = explained(tmp_path / "turned", config, "0.0", TurnId(2, 1)).judge.votes
     assert (vote.left, vote.truth, vote.others, vote.consensus) == (D, 1, 1, -1)
@@ -289,8 +248,7 @@ def test_the_arithmetic_of_the_other_counting_rules(tmp_path, monkeypatch, rule,
     write(tmp_path, config, [[held(VOTES), held(())]])
     found = explained(tmp_path, configured(rewards={"peer": rule}, advantages=plain), "0.0", A)
     if rule == "broken":
-        assert found.notes[0].startswith("step 0 cannot be recomputed")
-        assert found.notes[0].endswith("RuntimeError: no more")
+        assert re.fullmatch("step 0 cannot be recomputed.*RuntimeError: no more", found.notes[0])
         assert found.peer.reward.stored == 0.5
         return
     peer = found.peer
@@ -312,20 +270,17 @@ def test_a_verifier_models_preference_is_shown_as_a_part_of_the_vote(tmp_path):
     correct, scores = graded(debate), config.rewards
     paid = score_debate(debate, correct, scores, verdicts)
     found = turn_advantages(transitions_of([debate], [paid], [0]), scores, config.advantages, {})
-    write_step(
-        tmp_path / "transcripts",
-        0,
-        step_records(0, [debate], [correct], [paid], found.turns, verdicts=[verdicts]),
-    )
-    wrong = explained(tmp_path, config, "0.0", TurnId(2, 1))
-    [vote] = wrong.judge.votes  # A is right and scores higher
-    assert (vote.truth, vote.verdict, vote.value.value) == (-1, -1, -1.0)
-    assert vote.value.source == "truth and verdict"
-    assert wrong.matches is True
-    [tie] = explained(tmp_path, config, "0.0", TurnId(3, 1)).judge.votes  # two right ones of equal score
-    assert (tie.truth, tie.verdict, tie.value.value) == (1, None, 1.0)
-    [equal] = explained(tmp_path, config, "0.0", TurnId(1, 1)).judge.votes  # two wrong ones, D scores higher
-    assert (equal.truth, equal.verdict, equal.value.value) == (0, 1, 0.25)
+    records = step_records(0, [debate], [correct], [paid], found.turns, verdicts=[verdicts])
+    write_step(tmp_path / "transcripts", 0, records)
+    for judge, wanted, source in (
+        (2, (-1, -1, -1.0), "truth and verdict"),  # A is right and scores higher
+        (3, (1, None, 1.0), "truth"),  # two right ones of equal score
+        (1, (0, 1, 0.25), "truth and verdict"),  # two wrong ones, D scores higher
+    ):
+        explanation = explained(tmp_path, config, "0.0", TurnId(judge, 1))
+        [vote] = explanation.judge.votes
+        assert (vote.truth, vote.verdict, vote.value.value) == wanted
+        assert (vote.value.source, explanation.matches) == (source, True)
 
 
 @pytest.mark.parametrize("mix", ["advantages", "rewards"])
@@ -363,7 +318,7 @@ def test_sides_that_are_weighed_alike_show_their_weight(tmp_path):
 
 def test_it_begins_with_one_sentence_that_adds_up(tmp_path):
     config = configured()
-    write(tmp_path, config, [[held(VOTES), held((), ("5", "5", "5", None))]])
+    write(tmp_path, config, BOTH)
 
     def said(turn, config=config):
         return explained(tmp_path, config, "0.0", turn).sentence
@@ -381,10 +336,7 @@ def test_it_begins_with_one_sentence_that_adds_up(tmp_path):
     assert said(A, None) == "+1.12 = +0.25 (3 of 4 votes preferred it) + 0.87 (right)"  # as stored
     out = StringIO()
     print_why(explained(tmp_path, config, "0.0", A).of, Printer(out))
-    shown = out.getvalue().splitlines()
-    assert shown[1] == said(A)
-    assert "[as stored]" not in out.getvalue()
-    assert shown[2] == "all numbers are as stored"
+    assert out.getvalue().splitlines()[1:3] == [said(A), "all numbers are as stored"]
 
 
 def test_what_is_silent_is_named(tmp_path):
@@ -392,25 +344,24 @@ def test_what_is_silent_is_named(tmp_path):
     both = [(2, A, B, "left"), (3, A, B, "left")]
     write(tmp_path, config, [[held(both, ("4",) * 4), held(both, ("4",) * 4)]])
     equal = "nothing from truth: all 8 values of its group are equal"
-    assert explained(tmp_path, config, "0.0", A).sentence == f"+0.50 (both judges preferred it); {equal}"
-    assert explained(tmp_path, config, "0.0", C).sentence == f"0 (no signal); {equal}"
-    told = explained(tmp_path, config, "0.0", TurnId(2, 1)).sentence
-    assert told == "0 (none of its votes has a value)"  # both sides are right
+    for turn, said in (
+        (A, f"+0.50 (both judges preferred it); {equal}"),
+        (C, f"0 (no signal); {equal}"),
+        (TurnId(2, 1), "0 (none of its votes has a value)"),  # both sides are right
+    ):
+        assert explained(tmp_path, config, "0.0", turn).sentence == said
 
 
 def test_what_is_stored_otherwise_has_its_badge(tmp_path):
     config = configured()
-    debates = [held(VOTES), held((), ("5", "5", "5", None))]
-    first, second = write(tmp_path / "old", config, [debates])
+    first, second = write(tmp_path / "old", config, BOTH)
     changed = replace(first.advantages[0], generator=0.125)
     wrong = replace(first, advantages=(changed, *first.advantages[1:]))
     write_step(tmp_path / "new" / "transcripts", 0, [wrong, second])
     found = explained(tmp_path / "new", config, "0.0", A)
-    assert found.matches is False
+    assert (found.matches, found.total.peer.matches) == (False, True)
     assert (found.total.generator.matches, found.total.generator.stored) == (False, 0.125)
-    assert found.total.peer.matches is True
-    [line] = [line for line in lines(found) if "[not as stored]" in line]
-    assert "stored: 0.125" in line
+    assert ["stored: 0.125" in line for line in lines(found) if "[not as stored]" in line] == [True]
     stored = explained(tmp_path / "new", None, "0.0", A).sentence
     assert stored.startswith("+0.12 = +0.25 (3 of 4 votes preferred it) + ")
     assert stored.endswith(" (what is stored does not explain it)")
@@ -418,21 +369,17 @@ def test_what_is_stored_otherwise_has_its_badge(tmp_path):
 
 
 def test_without_a_configuration_there_is_what_is_stored(tmp_path):
-    write(tmp_path, configured(), [[held(VOTES), held((), ("5", "5", "5", None))]])
+    write(tmp_path, configured(), BOTH)
     config, note = config_of(tmp_path)
-    assert config is None
-    assert note.endswith("(no config.toml in it)")
+    assert (config, note.endswith("(no config.toml in it)")) == (None, True)
     found = explained(tmp_path, None, "0.0", A)
     assert found.notes == ("no configuration: only what is stored is shown",)
-    assert found.streams == ()
-    assert found.matches is None
+    assert (found.streams, found.matches) == ((), None)
     assert (found.peer.reward.stored, found.peer.reward.value, found.peer.won) == (0.5, None, 3)
     assert found.total.generator.stored is not None
     (tmp_path / "config.toml").write_text("[rewards]\npeer = 'margin'\ntruth_weight = 7\n")
     config, note = config_of(tmp_path)
-    assert config is None
-    assert "config.toml: " in note
-    assert "\n" not in note
+    assert (config, "config.toml: " in note, note.count("\n")) == (None, True, 0)
 
 
 def test_what_stood_for_a_gold_answer_is_named_with_the_true_grade_beside(tmp_path):
@@ -443,13 +390,11 @@ def test_what_stood_for_a_gold_answer_is_named_with_the_true_grade_beside(tmp_pa
     write(tmp_path, config, [[held(VOTES, answers[0]), held((), answers[1])]])
     found = explained(tmp_path, config, "0.0", A)
     assert found.matches is True
-    assert found.sentence.startswith(
-        "+0.77 (right by the pseudo-label 5 (majority); 5 of 8 in its group were"
-    )
+    said = "+0.77 (right by the pseudo-label 5 (majority); 5 of 8 in its group were"
+    assert found.sentence.startswith(said)
     assert "truth: right by the pseudo-label 5 (majority)" in lines(found)
     assert "✗ wrong against gold, an audit that rewards nothing" in lines(found)
-    judge = explained(tmp_path, config, "0.0", TurnId(3, 1)).judge
-    assert judge.truth_weight == 1.0  # of truth, in the form of the pseudo-label
+    assert explained(tmp_path, config, "0.0", TurnId(3, 1)).judge.truth_weight == 1.0
 
     plain = configured(rewards={"labels": 0.0, "truth_weight": 0.0})
     write(tmp_path / "plain", plain, [[held(VOTES), held(())]])
@@ -461,10 +406,7 @@ def test_what_stood_for_a_gold_answer_is_named_with_the_true_grade_beside(tmp_pa
 def test_a_control_is_named(tmp_path):
     config = configured()
     write(tmp_path, config, [[held(VOTES), held(())]])
-    for control, said in (
-        ("random_judge", "votes are not what"),
-        ("random_reward", "a coin replaces truth"),
-    ):
+    for control, said in (("random_judge", "votes are not what"), ("random_reward", "a coin replaces truth")):
         train = config.train.model_copy(update={"control": control})
         [note] = explained(tmp_path, config.model_copy(update={"train": train}), "0.0", A).notes
         assert note.startswith(f"train.control = {control}: {said}")
@@ -472,7 +414,7 @@ def test_a_control_is_named(tmp_path):
 
 def test_damaged_lines_of_the_step_are_told(tmp_path):
     config = configured()
-    write(tmp_path, config, [[held(VOTES), held((), ("5", "5", "5", None))]])
+    write(tmp_path, config, BOTH)
     shard = tmp_path / "transcripts" / "step_000000.jsonl"
     first = shard.read_bytes().splitlines(keepends=True)[0]
     shard.write_bytes(first + b'{"schema":5}\n')
@@ -487,9 +429,8 @@ def test_what_there_is_not_is_named(tmp_path):
     write(tmp_path, config, [[held(VOTES), held(())]])
     turns = "no turn 0.5; there are 0.0, 1.0, 2.0, 3.0, 0.1, 1.1, 2.1, 3.1"
     for id, turn, said in (("0.9", A, "0.9"), ("0.0", TurnId(0, 5), turns), ("x", A, "'x'")):
-        with pytest.raises(TranscriptError) as error:
+        with pytest.raises(TranscriptError, match=re.escape(said)):
             explained(tmp_path, config, id, turn)
-        assert said in str(error.value)
 
 
 def test_running_means_come_from_the_steps_before(tmp_path, monkeypatch):
@@ -503,14 +444,12 @@ def test_running_means_come_from_the_steps_before(tmp_path, monkeypatch):
     assert of_truth.centre.source.endswith("running means from the 2 debates of steps 0 to 1")
     assert of_truth.members == []
     assert found.matches is True
-
     monkeypatch.setattr("debate_rl.inspector.views.why.MOST_BEFORE", 1)
     found = explained(tmp_path, config, "2.0", A)
-    assert found.streams[1].centre.value is None
-    assert found.streams[1].centre.source.endswith("the running means reach back further than 1 debates")
-    assert found.total.generator.value is None
-    assert found.total.generator.stored == pytest.approx(0.025)
-    assert (found.total.generator.matches, found.total.judge.matches) == (None, True)
+    centre, generator = found.streams[1].centre, found.total.generator
+    assert centre.source.endswith("the running means reach back further than 1 debates")
+    assert (centre.value, generator.value, generator.stored) == (None, None, pytest.approx(0.025))
+    assert (generator.matches, found.total.judge.matches) == (None, True)
 
 
 OUTCOMES = st.sampled_from(["left", "right", "tie"])
@@ -565,8 +504,7 @@ def test_the_arithmetic_of_every_number_gives_it_and_it_is_as_stored(
     with RunStore.open(run) as store:
         for turn in (A, TurnId(1, 1), TurnId(3, 0)):
             found = named_facts(why(store, config, f"{last}.0", turn))
-            assert found.matches is True
-            assert found.notes == ()
+            assert (found.matches, found.notes) == (True, ())
             checked = [number for number in found.of.numbers() if number.formula]
             assert all(holds(number) for number in checked)
             assert len(checked) >= 1  # the fine at least
@@ -616,9 +554,7 @@ def test_to_look_at_a_run_runs_no_code_that_it_names(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "config.toml").write_text('[model]\nname_or_path = "m"\n[rewards]\npeer = "theirs:rule"\n')
     config, note = config_of(tmp_path)
-    assert config is None
-    assert "rewards.peer='theirs:rule' names code" in note
-    assert not ran.exists()
+    assert (config, "rewards.peer='theirs:rule' names code" in note, ran.exists()) == (None, True, False)
     monkeypatch.setenv("DEBATE_OWN_CODE", "1")
     assert config_of(tmp_path)[0] is not None
     assert ran.exists()

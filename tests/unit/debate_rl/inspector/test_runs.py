@@ -66,25 +66,16 @@ def files(folder: Path):
 def test_the_runs_of_a_folder_by_name(runs):
     before = files(runs)
     found = find_runs(runs)
-    assert [(run.name, run.steps, run.last, run.writing) for run in found] == [
-        ("a", 1, 5, False),
-        ("b", 1, 5, False),
-        ("new", 0, None, False),
-    ]
+    facts = [(run.name, run.steps, run.last, run.writing) for run in found]
+    assert facts == [("a", 1, 5, False), ("b", 1, 5, False), ("new", 0, None, False)]
     assert files(runs) == before
 
 
-@pytest.mark.parametrize(
-    ("path", "said"),
-    [
-        ("nowhere", "there is no such folder"),
-        ("runs/file.txt", "not a folder"),
-        ("runs/notes", "neither a run nor"),
-    ],
-)
-def test_what_is_no_run_is_named(runs, path, said):
-    with pytest.raises(TranscriptError, match=said):
-        find_runs(runs.parent / path)
+def test_what_is_no_run_is_named(runs):
+    wrong = {"nowhere": "no such folder", "runs/file.txt": "not a folder", "runs/notes": "neither a run nor"}
+    for path, said in wrong.items():
+        with pytest.raises(TranscriptError, match=said):
+            find_runs(runs.parent / path)
 
 
 def test_a_run_that_is_being_written_is_known_by_its_lock(runs):

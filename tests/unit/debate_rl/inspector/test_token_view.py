@@ -58,8 +58,7 @@ def test_tokens_have_what_their_row_has(record, evaluation):
 
 def test_a_turn_without_signal_has_no_advantage(record):
     view = token_view(record, TurnId(0, 0), evaluation="judge")
-    assert {token.advantage for token in view.tokens} == {None}
-    assert {total.advantage for total in view.totals} == {None}
+    assert {one.advantage for one in (*view.tokens, *view.totals)} == {None}
 
 
 def test_sections_streams_and_totals_by_hand(record):
@@ -68,14 +67,8 @@ def test_sections_streams_and_totals_by_hand(record):
     text = "<solution>ab</solution>"
     parsed = replace(old.parsed, solution=type(old.parsed.solution)(10, 12), evaluation=None)
     parsed = replace(parsed, comparison=None, comparison_block=None, thinking=None)
-    completion = replace(
-        old.completion,
-        text=text,
-        tokens=(5, 6, 7, 8, 9),
-        logprobs=(-1.0, -0.5, 0.0, -0.25, -2.0),
-        offsets=(0, 10, 11, 12, len(text)),
-        forced=(2,),
-    )
+    arrays = {"tokens": (5, 6, 7, 8, 9), "logprobs": (-1.0, -0.5, 0.0, -0.25, -2.0), "forced": (2,)}
+    completion = replace(old.completion, text=text, offsets=(0, 10, 11, 12, len(text)), **arrays)
     changed = with_turn(record, old.id, completion=completion, parsed=parsed)
     changed = replace(changed, advantages=(TurnAdvantages(old.id, 2.0, None, -0.5),))
     view = token_view(changed, old.id, evaluation="judge")
@@ -105,7 +98,6 @@ def test_arrays_that_cannot_be_shown_are_told_of(record):
     ):
         changed = with_turn(record, turn.id, completion=replace(turn.completion, **changes))
         view = token_view(changed, turn.id, evaluation="judge")
-        assert why in view.why
-        assert (view.tokens, view.totals) == ((), ())
+        assert (why in view.why, view.tokens, view.totals) == (True, (), ())
     with pytest.raises(ValueError, match=r"no turn 8\.0"):
         token_view(record, TurnId(8, 0), evaluation="judge")

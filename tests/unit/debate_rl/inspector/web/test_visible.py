@@ -20,9 +20,8 @@ MARK = re.compile(r'<b class="unseen">[^<]*</b>')
 def test_all_that_can_be_seen_is_there_and_all_else_is_named(text):
     rest = html.unescape(MARK.sub("", str(seen(text))))
     assert rest == "".join(c for c in text if not is_unseen(c))
-    assert len(MARK.findall(str(seen(text)))) == len(
-        re.findall("0+", "".join("01"[not is_unseen(c)] for c in text))
-    )
+    chains = re.findall("0+", "".join("01"[not is_unseen(c)] for c in text))
+    assert len(MARK.findall(str(seen(text)))) == len(chains)
 
 
 @given(TEXTS)
@@ -41,21 +40,17 @@ def test_a_head_is_a_beginning_that_stays_small(text, limit):
     assert len(cut) <= 1 or len(seen(cut)) <= 2 * limit
 
 
-def cut(text, most):
-    return Face(lambda link: "", most).clip(Text(text, whole=Link(())))
-
-
 def test_what_was_left_out_is_counted():
-    assert cut("abcdef", 4).left == 2
-    assert cut("abcdef", 6).left == 0
-    assert cut("\x00a" * 100, 50).left > 150
+    def left(text, most):
+        return Face(lambda link: "", most).clip(Text(text, whole=Link(()))).left
+
+    assert (left("abcdef", 4), left("abcdef", 6)) == (2, 0)
+    assert left("\x00a" * 100, 50) > 150
 
 
 def test_templates_escape_and_name_without_being_told():
-    template = environment().from_string('<a title="{{ text }}">{{ text }}</a>')
-    assert (
-        template.render(text='"<b>\u202e') == '<a title="&#34;&lt;b&gt;⟨U+202E⟩">&#34;&lt;b&gt;⟨U+202E⟩</a>'
-    )
+    page = environment().from_string('<a title="{{ text }}">{{ text }}</a>').render(text='"<b>\u202e')
+    assert page == '<a title="&#34;&lt;b&gt;⟨U+202E⟩">&#34;&lt;b&gt;⟨U+202E⟩</a>'
 
 
 def test_emoji_and_blanks_of_scripts_stay():
