@@ -168,12 +168,14 @@ def refuse_training(config: Config) -> None:
 
 
 def refuse_no_gpu(config: Config) -> None:
-    """Raise ValueError if the model or vLLM needs a GPU and this machine has none.
+    """Raise ValueError if the model or vLLM needs a GPU and this machine has none, or for ``refuse_unfit``.
 
     Call this first, before problems or models are looked up on the hub.
     """
     from debate_rl.models import resolve_device
 
+    if config.engine.kind != "local":
+        refuse_unfit(config)
     refuse_unquantizable(config.model, resolve_device(config.model.device).type)
     if lacks_gpu(config):
         raise ValueError(

@@ -8,6 +8,8 @@ from debate_rl.inference.remote import RemoteError
 
 NAMED = {
     "model.name_or_path": "name the model that the service trains",
+    "model.policy": "set none",
+    "model.dtype": "set auto",
     "model.lora_alpha": "it must be a whole number",
     "debate.context_tokens": "set it to the tokens of the longest prompt with its reply",
     "debate.personas": "every temperature must be 1",
@@ -46,4 +48,4 @@ def refuse_unfit(config: Config) -> None:
     for key, wrong in unfit.items():
         if wrong:
             how = NAMED.get(key, "leave it out")
-            raise ValueError(f'{key}: cannot be combined with engine.kind = "{config.engine.kind}"; {how}')
+            raise ValueError(f'{key}: engine.kind = "{config.engine.kind}" cannot use this value; {how}')

@@ -7,6 +7,7 @@ servers, replies, a checkpoint. Losses are computed here (``debate_rl.backends.l
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -17,15 +18,15 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
-from peft import PeftModel
 from torch import Tensor
+from torch.distributed.tensor import DTensor
 from transformers import AutoTokenizer
 
-import debate_rl
 from debate.types import Completion, SampleRequest
 from debate_rl.backends.policy import ServicePolicy
-from debate_rl.backends.service import ServiceError
+from debate_rl.backends.service import ServiceError, refuse_unfit
 from debate_rl.config import Config
 from debate_rl.inference.remote import Remote, RemoteError, RemoteProcess, new_address
 from debate_rl.inference.vllm_requests import Part
@@ -85,7 +86,7 @@ class VerlService:
         """A folder with the socket and a link to this package. verl's environment has all other packages."""
         self._folder = TemporaryDirectory(prefix="debate-rl-", ignore_cleanup_errors=True)
         home = Path(self._folder.name)
-        (home / "debate_rl").symlink_to(Path(debate_rl.__file__).parent)
+        (home / "debate_rl").symlink_to(Path(__file__).parents[1])
         return home
 
     @cached_property
@@ -174,7 +175,6 @@ def verl_words(config: Config) -> list[str]:
     actor, rollout = "actor_rollout_ref.actor", "actor_rollout_ref.rollout"
     reply = debate.max_tokens + debate.thinking_tokens
     context = debate.context_tokens or 0
-    tokens = max(learner.micro_batch_tokens, context)  # verl refuses a row that is longer
     words = {
         "trainer.nnodes": engine.nodes,
         "trainer.n_gpus_per_node": engine.gpus_per_node,
@@ -188,7 +188,7 @@ def verl_words(config: Config) -> list[str]:
         "actor_rollout_ref.model.enable_gradient_checkpointing": bool(learner.gradient_checkpointing),
         f"{actor}.strategy": "fsdp2",
         f"{actor}.use_dynamic_bsz": True,
-        f"{actor}.ppo_max_token_len_per_gpu": tokens,
+        f"{actor}.ppo_max_token_len_per_gpu": learner.micro_batch_tokens,
         f"{actor}.use_kl_loss": False,
         f"{actor}.optim.lr": learner.lr,
         f"{actor}.optim.betas": f"[{learner.betas[0]},{learner.betas[1]}]",
@@ -196,7 +196,7 @@ def verl_words(config: Config) -> list[str]:
         f"{actor}.optim.clip_grad": learner.max_grad_norm,
         f"{actor}.optim.override_optimizer_config": f"{{eps:{adam_eps((), learner)}}}",
         "actor_rollout_ref.ref.log_prob_use_dynamic_bsz": True,
-        "actor_rollout_ref.ref.log_prob_max_token_len_per_gpu": tokens,
+        "actor_rollout_ref.ref.log_prob_max_token_len_per_gpu": learner.micro_batch_tokens,
         f"{rollout}.name": "vllm",
         f"{rollout}.n": 1,
         f"{rollout}.max_model_len": context,
@@ -204,7 +204,7 @@ def verl_words(config: Config) -> list[str]:
         f"{rollout}.gpu_memory_utilization": model.vllm.gpu_memory_utilization,
         f"{rollout}.calculate_log_probs": True,
         f"{rollout}.log_prob_use_dynamic_bsz": True,
-        f"{rollout}.log_prob_max_token_len_per_gpu": tokens,
+        f"{rollout}.log_prob_max_token_len_per_gpu": learner.micro_batch_tokens,
     }
     for part in (actor, "actor_rollout_ref.ref"):  # verl's default computes and adds up in bfloat16
         precision = f"{part}.fsdp_config.mixed_precision"
@@ -221,6 +221,7 @@ def verl_words(config: Config) -> list[str]:
 
 def plan_lines(config: Config) -> list[str]:
     """Return verl's settings for a run, and the commands that start Ray on its machines."""
+    refuse_unfit(config)
     engine, ray = config.engine, Path(config.engine.python).with_name("ray")
     lines = ["verl's settings:", *(f"  {word}" for word in verl_words(config))]
     if engine.nodes > 1:
@@ -237,20 +238,29 @@ def plan_lines(config: Config) -> list[str]:
 
 
 def load_trained(config: Config, checkpoint: Path) -> tuple[Any, Any]:
-    """Return the model of a checkpoint, merged from its shards by verl, and the tokenizer.
+    """Return the model of a checkpoint, put together from its FSDP2 shards, and the tokenizer."""
+    shards = list((checkpoint / "model").glob("model_world_size_*_rank_*.pt"))
+    if not shards:
+        raise ValueError(f"{checkpoint}: has no shards of FSDP2, the only format that can be exported")
+    logging.getLogger("torch.distributed.device_mesh").setLevel(logging.ERROR)  # there is no process group
+    states: list[dict[str, Any]] = [
+        torch.load(path, map_location="cpu", weights_only=True)
+        for path in sorted(shards, key=lambda path: int(path.stem.rpartition("_")[2]))
+    ]
+    model, tokenizer = load_model(config.model, seed=config.seed)
+    model.load_state_dict({name: whole_tensor([state[name] for state in states]) for name in states[0]})
+    return model.eval(), tokenizer
 
-    verl unpickles the shards, which can run code: load only checkpoints of your own.
-    """
-    shards = checkpoint / "model"
-    with TemporaryDirectory() as folder:
-        words = ("-m", "verl.model_merger", "merge", "--backend=fsdp", "--use_cpu_initialization")
-        _run_python(config, *words, f"--local_dir={shards.resolve()}", f"--target_dir={folder}")
-        model = {"name_or_path": folder, "lora_rank": 0}
-        base, _ = load_model(config.model.model_copy(update=model), seed=config.seed)
-        tokenizer = AutoTokenizer.from_pretrained(config.model.name_or_path, trust_remote_code=False)
-        if config.model.lora_rank:
-            base = PeftModel.from_pretrained(base, f"{folder}/lora_adapter")
-        return base.eval(), tokenizer
+
+def whole_tensor(parts: Sequence[Any]) -> Tensor:
+    """Return a tensor from the parts of all ranks, of which FSDP2 shards one dimension."""
+    first = parts[0]
+    if not isinstance(first, DTensor):
+        return first
+    placement: Any = first.placements[-1]
+    mesh = first.device_mesh.mesh
+    ranks = mesh.reshape(-1, mesh.shape[-1])[0].tolist()  # other rows of the mesh hold copies
+    return torch.cat([parts[rank].to_local() for rank in ranks], dim=placement.dim)
 
 
 def _run_python(config: Config, *words: str) -> str:

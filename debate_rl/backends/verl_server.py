@@ -124,7 +124,8 @@ class VerlServer:
         return await asyncio.to_thread(self._logprobs, rows, reference)
 
     def _logprobs(self, rows: Rows, reference: bool) -> list[np.ndarray]:
-        data, own = self._batch(rows, None), reference and self._has_reference
+        limit = self.config.actor_rollout_ref.rollout.log_prob_max_token_len_per_gpu
+        data, own = self._batch(rows, None, limit), reference and self._has_reference
         without = reference and not own  # of an adapter: the base
         tu.assign_non_tensor(
             data, calculate_entropy=False, compute_loss=False, temperature=1.0, no_lora_adapter=without
@@ -138,7 +139,7 @@ class VerlServer:
 
     def _update(self, rows: Rows, slopes: Sequence[np.ndarray], lr: float) -> dict[str, float]:
         self.workers.set_lr(lr)
-        data = self._batch(rows, slopes)
+        data = self._batch(rows, slopes, self.config.actor_rollout_ref.actor.ppo_max_token_len_per_gpu)
         count = len(data)
         tu.assign_non_tensor(
             data,
@@ -183,8 +184,11 @@ class VerlServer:
     async def load(self, path: str) -> None:
         await asyncio.to_thread(self.workers.load_checkpoint, path, None, False)
 
-    def _batch(self, rows: Rows, slopes: Sequence[np.ndarray] | None) -> TensorDict:
-        """Return rows as verl packs them, filled up to a multiple of the workers with rows of weight 0."""
+    def _batch(self, rows: Rows, slopes: Sequence[np.ndarray] | None, limit: int) -> TensorDict:
+        """Return rows as verl packs them, filled up to a multiple of the workers with rows of weight 0.
+
+        ``limit``: tokens of one forward pass. verl would refuse a longer row, so the longest raises it.
+        """
         fill = -len(rows) % (self.config.trainer.n_gpus_per_node * self.config.trainer.nnodes)
         parts: dict[str, list[torch.Tensor]] = {name: [] for name in FIELDS}
         for index, row in enumerate([*rows, *[rows[0]] * fill]):
@@ -199,4 +203,5 @@ class VerlServer:
         tensors = {
             name: torch.nested.as_nested_tensor(values, layout=torch.jagged) for name, values in parts.items()
         }
-        return tu.get_tensordict(tensors, {})
+        longest = max(len(row["ids"]) for row in rows)
+        return tu.get_tensordict(tensors, {"max_token_len_per_gpu": max(limit, longest)})
