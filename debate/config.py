@@ -26,7 +26,7 @@ class WriterConfig(Settings):
     max_tokens: int = Field(default=1024, ge=1)
     """Maximum tokens of its reply."""
     temperature: float = Field(default=0.7, ge=0)
-    """Its sampling temperature. Personas do not change it."""
+    """Sampling temperature of the summary. Personas do not change it."""
     thinking_tokens: int | None = Field(default=None, ge=0)
     """Its maximum thinking tokens. None uses ``debate.thinking_tokens``."""
 
@@ -39,7 +39,7 @@ class _Enabled(Settings):
 class _Over(Settings):
     over: int | None = Field(default=None, ge=1)
     """Shorten solutions longer than this many tokens (3000, for instance) before others read them. None
-    shortens none."""
+    shortens no solution."""
 
 
 class SummaryConfig(WriterConfig, _Enabled):  # the fields of the second base come first
@@ -150,7 +150,7 @@ class DebateConfig(Settings):
     prompt_stops: bool = True
     """Also stop replies at the stop strings of the prompt family."""
     untagged: bool = False
-    """Read a reply of round 0 without tags as a solution. This always holds where no agent reads another's
+    """Treat a reply of round 0 without tags as a solution. This is always so if no agent reads another's
     reply."""
     temperature: Weight | None = None
     """Sampling temperature of every agent. None uses each persona's own. With a schedule, evaluations use its

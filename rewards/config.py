@@ -78,14 +78,14 @@ class RewardConfig(Settings):
     truth_rounds: Literal["all", "last"] = "all"
     """Rounds whose solutions truth rewards: all, or only the last."""
     judge_truth_weight: Share | None = None
-    """Weight of truth against the consensus of the other judges in the judge reward. None is 1 with ground
-    truth and 0 without."""
+    """Weight of truth in the judge reward; the consensus of the other judges has the rest. None is 1 with
+    ground truth and 0 without."""
     judge_ties: Literal["zero", "reward"] = "zero"
-    """Reward of a tie where truth or the other judges call a pair equal. "zero": the pair has no value.
-    "reward": a tie earns 1 and a decision 0. Elsewhere a tie earns 0."""
+    """How a tie is rewarded if truth or the other judges call the pair equal. "zero": such a pair has no
+    value. "reward": a tie earns 1 and a decision 0. On all other pairs a tie earns 0."""
     judge_verdict_weight: Share = 0.0
-    """Weight of a verifier model's preference in the judge reward, against truth and consensus: the judge
-    learns from a stronger one until a schedule fades it out (docs/rewards.md)."""
+    """Weight of a verifier model's preference in the judge reward; truth and consensus have the rest. The
+    judge then learns from a stronger model until a schedule lowers this weight to 0 (docs/rewards.md)."""
     swap_weight: Weight = 0.0
     """Added to the judge reward of a final ballot, times its agreement in [-1, 1] with a second ballot in the
     other order. Needs ``debate.ask_swapped`` (rewards.judging)."""
@@ -97,8 +97,8 @@ class RewardConfig(Settings):
     """Added to the shaping reward of a solution that copies one its author read: at least 80% of its
     four-word shingles occur there. Zero or less."""
     length_penalty: Penalty = 0.0
-    """Added to the shaping reward of a solution in proportion to its length, whole at the token limit. Zero
-    or less."""
+    """Added to the shaping reward of a solution in proportion to its length: the full value at the token
+    limit. Zero or less."""
     likelihood_weight: Weight = 0.0
     """Weight of the likelihood stream: the log-probability of the gold answer given the reasoning alone,
     under the frozen reference (``Likelihoods``)."""
@@ -109,17 +109,17 @@ class RewardConfig(Settings):
     """What a critic is rewarded for: "persuasion", a solution that peers rank lower in the end, or "help",
     one that they rank higher after its revision. Critique only."""
     persuasion_beta: Weight = 5.0
-    """A critic's reward per unit, in [0, 1], by which the score of the criticised solution falls (with
-    ``critic = "help"``: rises). Critique only."""
+    """Factor of a critic's reward: the reward is this times the fall of the criticised solution's score,
+    which is in [0, 1] (with ``critic = "help"``: its rise). Critique only."""
     persuasion_targets: Literal["all", "wrong"] = "all"
     """Reward criticism of every solution, or only of wrong ones. Critique only."""
     format_penalty: float = -0.5
-    """Format reward of a turn without the comparisons due. Zero or less. Its advantage goes to the judge's
-    tokens, or to the last token of a reply that has none."""
+    """Format reward of a turn that lacks a required comparison. Zero or less. Its advantage goes to the
+    judge's tokens, or to the last token of a reply that has none."""
     overlong: Literal["keep", "mask"] | Overlong = "keep"
-    """Replies that end at their token limit. "keep": treat them as all others. "mask": do not train on them;
-    their rewards still count in baselines. {tokens = 256, penalty = -0.5}: the shaping reward of a solution
-    falls from 0 to the penalty over the last tokens before the limit (DAPO)."""
+    """How replies that end at their token limit are treated. "keep": like all others. "mask": do not train on
+    them; their rewards still count in baselines. {tokens = 256, penalty = -0.5}: the shaping reward of a
+    solution falls from 0 to the penalty over the last tokens before the limit (DAPO)."""
     mix: Literal["advantages", "rewards"] = "advantages"
     """Combine peer and truth after their baselines ("advantages"), or before, as one reward ("rewards")."""
 

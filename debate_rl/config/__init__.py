@@ -67,7 +67,8 @@ class RunConfig(Settings):
 
     dir: str = Field(default="runs/debate", min_length=1)
     """The run folder, created if missing. Another configuration never overwrites it. In a recipe,
-    "runs/{recipe}-{seed}" inserts the recipe's name and seed; {learner.lr} inserts any key."""
+    "runs/{recipe}-{seed}" inserts the recipe's name and seed. The value of any key can be inserted, such as
+    {learner.lr}."""
     allow_changes: tuple[str, ...] = ()
     """Keys or tables that a resumed run may change, such as ("learner.lr", "held_out"); finished steps stay
     as they are. "data" allows other problems or gold answers under the same names. ``train.steps`` may always
@@ -91,8 +92,9 @@ class TrainConfig(RunSize):
     adaptive: AdaptiveConfig | None = None
     """Fewer debates for a problem once enough are right and wrong. None holds all at once."""
     dynamic_sampling: int = Field(default=0, ge=0)
-    """Maximum number of extra problems per step that replace those without a learning signal [DAPO]: an
-    advantage other than 0 of truth where the problem has it, otherwise of any stream."""
+    """Maximum number of extra problems per step that replace problems without a learning signal [DAPO]. A
+    problem has a signal if some truth advantage is not 0; without truth, if some advantage of any stream is
+    not 0."""
     async_level: int = Field(default=0, ge=0, le=64)
     """Steps that sampling may run ahead of learning: debates come from weights at most this many updates old.
     0 alternates sampling and learning. Above 0 needs ``model.policy = "vllm"``."""
@@ -108,19 +110,20 @@ class TrainConfig(RunSize):
     """Number of newest checkpoints to keep."""
     keep_best: str = "eval/debate/winner/accuracy"
     """Held-out metric whose best checkpoint is kept as well, as ``checkpoints/best``. "" keeps only the
-    newest."""
+    newest checkpoints."""
     target: TargetConfig | None = None
     """A held-out metric that ends the run once its interval lies above a value. None: none does."""
     hours: float | None = Field(default=None, gt=0)
-    """Hours of wall time, over all starts and with loading, after which the run ends at the next step. None:
-    no limit."""
+    """Hours of wall time, summed over all starts and including loading, after which the run ends at the next
+    step. None: no limit."""
     on_alarm: Action | dict[str, Action] = "warn"
     """What an alarm of a collapse detector does. "warn": log it. "checkpoint": also save. "stop": save and
     end the run. "rollback": return to the checkpoint before the alarm with half the learning rate, and end at
     a second alarm. A table sets it per detector; the others warn."""
     max_first_mismatch: float | None = Field(default=0.1, gt=0)
-    """Largest ``mismatch_kl`` of the first step in nats. Above it sampler and trainer differ in model,
-    temperature or data type, and the run ends without saving. None: no limit."""
+    """Maximum ``mismatch_kl`` (nats) of the first step. A larger value means that sampler and trainer
+    probably differ in model, temperature or data type; the run then ends without saving a checkpoint. None:
+    no limit."""
     control: Control | dict[SharedControl, Annotated[float, Field(ge=0, le=1)]] = "none"
     """A control condition that replaces the outcomes of votes. "random_judge": a coin per pair.
     "shuffled_votes": the step's outcomes, permuted. "own_answer": the solution with the judge's own answer

@@ -58,7 +58,7 @@ class Selection(_Split, Levels):
     """A choice of rows."""
 
     limit: int | None = Field(default=None, ge=1)
-    """Maximum number, drawn with the run's seed."""
+    """Maximum number of problems (or replies), drawn with the run's seed."""
 
 
 class ProblemSet(Selection, Files):
@@ -150,12 +150,12 @@ class EnvConfig(ProblemSet):
     """A data set or synthetic family by name, or your own environment as "package.module:Class"."""
     decontaminate: Literal["exact", "ngram", "never"] | None = None
     """Drop training problems that equal held-out ones up to case, spaces and dollar signs ("exact"), or that
-    also share 13 consecutive words with one ("ngram"). None refuses equal ones, and warns of such words.
-    "never" trains on held-out problems on purpose (test-time learning): the startup message, run.json,
-    evaluations and reports then say so."""
+    also share 13 consecutive words with one ("ngram"). None refuses to start if questions are equal, and
+    warns of shared words. "never" trains on held-out problems on purpose (test-time learning): the startup
+    message, run.json, evaluations and reports then say so."""
     max_prompt_tokens: int | None = Field(default=None, ge=1)
     """Drop training problems whose first prompt has more tokens, or does not fit the context. The number
-    dropped is printed. None drops none, and a problem that does not fit is an error at startup."""
+    dropped is printed. None drops no problem; a problem that does not fit is then an error at startup."""
     mix: tuple[MixedSet, ...] | None = Field(default=None, min_length=1)
     """Tables [[env.mix]]: several data sets in place of ``kind`` and ``path``, each with a weight that may
     change with the step."""
@@ -201,8 +201,8 @@ class HeldOutSet(ProblemSet, Seeded):
     """Seed of the draw of problems, separate from the run's seed so that runs are compared on the same
     ones."""
     direct: bool = False
-    """Evaluate single-agent solutions in place of debates during training. Always so with one agent and one
-    round."""
+    """Evaluate single-agent solutions instead of debates during training. With one agent and one round this
+    is always so."""
     samples: int = Field(default=0, ge=0, le=10_000)
     """Minimum number of direct solutions per problem in these evaluations."""
 
@@ -217,7 +217,7 @@ class HeldOutConfig(HeldOutSet):
     """Number of fixed pairs of a right and a wrong solution, plain and under attack, on which each evaluation
     compares the current judge with the start judge (docs/report.md). 0: none."""
     difficulty: str | None = None
-    """File of measured pass rates of the held-out problems: evaluations also break accuracy down by pass
+    """File of measured pass rates of the held-out problems. If set, evaluations also report accuracy by pass
     rate."""
     strategies: tuple[str, ...] = ()
     """Strategies compared on these problems at the end of the run, as by ``debate eval --strategies``. Only
@@ -319,7 +319,8 @@ class SftConfig(Selection, RunSize):
     per_problem: int | None = Field(default=None, ge=1)
     """Maximum number of replies per problem; the first ones are kept."""
     max_tokens: int = Field(default=4096, ge=2)
-    """Drop examples with more tokens, prompt and reply together. The number dropped is printed."""
+    """Drop examples with more tokens than this in prompt and reply together. The number of dropped examples
+    is printed."""
     epochs: float = Field(default=2.0, gt=0)  # pyright: ignore[reportIncompatibleVariableOverride]
     """Passes over the replies, rounded to whole steps."""
     steps: int | None = Field(default=None, ge=1)
@@ -327,7 +328,8 @@ class SftConfig(Selection, RunSize):
     batch_size: int = Field(default=32, ge=1)
     """Replies per step; a step is one update."""
     held_back: int = Field(default=0, ge=0)
-    """Replies held back for ``eval/sft/loss``, with all others to the same problems."""
+    """Number of replies held back for ``eval/sft/loss``. All other replies to their problems are held back
+    too."""
     other_prompts: bool = False
     """Accept replies that a teacher gave to another prompt family than ``debate.prompts``."""
 
@@ -347,10 +349,11 @@ class AdaptiveConfig(Settings):
     """Debates per problem held at a time, until the problem has enough right and wrong ones or
     ``train.group_size`` in all."""
     right: int = Field(default=2, ge=1)
-    """Enough right debates: those with a right solution in the last round."""
+    """Number of right debates that is enough. A debate is right if any solution of its last round is
+    right."""
     wrong: int = Field(default=2, ge=1)
-    """Enough wrong debates: those with a wrong or missing answer in the last round. A debate of several
-    agents can be both right and wrong."""
+    """Number of wrong debates that is enough. A debate is wrong if any answer of its last round is wrong or
+    missing. A debate of several agents can therefore be both right and wrong."""
 
 
 class SamplingConfig(Settings):

@@ -23,9 +23,9 @@ class LikelihoodConfig(Settings):
     """"reasoning": the solution up to its final answer, which truth rewards already. "solution": all of it,
     as in the source."""
     baseline: Literal["reference", "empty", "none"] = "reference"
-    """What is subtracted: the score of one solution of the frozen reference, sampled once per problem; the
-    score without reasoning ("empty"); or nothing. Group baselines cancel it; the logged metric becomes
-    comparable."""
+    """What is subtracted from the score: the score of one solution of the frozen reference, sampled once per
+    problem ("reference"); the score without reasoning ("empty"); or nothing ("none"). Group baselines cancel
+    it, but it makes the logged metric comparable between problems."""
 
     @model_validator(mode="after")
     def _has_both(self) -> Self:

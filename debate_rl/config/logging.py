@@ -16,7 +16,7 @@ class LoggingConfig(Settings):
     renamed = {"verbose": 'progress = "verbose"'}  # noqa: RUF012
 
     wandb: str | None = None
-    """W&B project to log to. None turns W&B off. Its environment variables have the rest: WANDB_API_KEY,
+    """W&B project to log to. None turns W&B off. Environment variables set the rest: WANDB_API_KEY,
     WANDB_NAME, WANDB_ENTITY, WANDB_RUN_GROUP, WANDB_TAGS, WANDB_MODE (offline writes for ``wandb sync``)."""
     tensorboard: bool = False
     """Also write metrics to the folder tensorboard/ of the run."""
@@ -29,7 +29,7 @@ class LoggingConfig(Settings):
     """Store token ids and log-probabilities in transcripts. Without them files are ten times smaller."""
     transcript_groups: int | None = Field(default=None, ge=0)
     """Problems per step whose debates transcripts keep. None keeps all, 0 keeps none. A replay needs all of
-    them where advantages compare problems (baseline "rae", scale "batch", key "context")."""
+    them if advantages compare problems (baseline "rae", scale "batch", key "context")."""
 
     @field_validator("wandb", mode="before")
     @classmethod

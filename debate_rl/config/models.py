@@ -86,7 +86,8 @@ class TinyConfig(Settings):
     layers: int = Field(default=2, ge=1, le=1024)
     """Number of transformer blocks."""
     heads: int = Field(default=4, ge=1)
-    """Query heads. Must divide hidden_size. Half as many have keys and values, or one if odd."""
+    """Query heads. Must divide hidden_size. There are half as many key-value heads, or one if the number is
+    odd."""
     intermediate_size: int = Field(default=256, ge=8, le=262_144)
     """Width of the MLPs."""
     init_std: float = Field(default=0.06, gt=0)

@@ -25,9 +25,10 @@ class WarmStartConfig(Levels):
     levels: tuple[int | str, ...] | None = Field(default=None, min_length=1)
     """Levels of the problems demonstrated. None: all."""
     solve_steps: int = Field(default=0, ge=0)
-    """First steps, on right solutions of round 0 only: checking is learnt faster after solving."""
+    """Number of first steps, which learn right solutions of round 0 only: checking is learnt faster after
+    solving."""
     debate_steps: int = Field(default=0, ge=0)
-    """Steps after these, on all kinds of turns."""
+    """Number of steps after solve_steps, which learn all kinds of turns."""
     solve_batch: int = Field(default=96, ge=1)
     """Demonstrations per step of ``solve_steps``."""
     batch: tuple[int, int, int, int] = (32, 40, 24, 8)
@@ -35,7 +36,8 @@ class WarmStartConfig(Levels):
     right: tuple[float, ...] = (0.6, 0.4, 0.5)
     """Fraction of each persona's demonstrations that solve the problem."""
     lure: tuple[float, ...] = (0.3, 0.5, 0.4)
-    """Fraction that falls for the family's lure: the planted habit that RL should remove."""
+    """Fraction of each persona's demonstrations that fall for the family's lure, the planted habit that RL
+    should remove."""
     adopt: float = Field(default=0.9, ge=0, le=1)
     """Fraction of later turns that adopt a right solution they read."""
     lie: float = Field(default=0.15, ge=0, le=1)

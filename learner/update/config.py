@@ -57,10 +57,12 @@ class LearnerConfig(Seeded):
     tis_cap: Annotated[float, Field(ge=0)] | Literal["auto"] = "auto"
     """Truncated importance sampling: weight each token by min(exp(trainer - sampler), cap). 0 turns it off; 2
     is usual. "auto" is 2 if a separate engine samples, because its log-probabilities differ slightly from the
-    trainer's (``mismatch_kl``). It is 0 otherwise, for dppo_tv and dppo_kl, and in your own training loop."""
+    trainer's (``mismatch_kl``). It is 0 if the trained model samples itself. It is also 0 for dppo_tv and
+    dppo_kl, and in your own training loop."""
     tis: Literal["token", "sequence_mask"] = "token"
-    """What ``tis_cap`` bounds. "token": the weight of each token. "sequence_mask": the product over the
-    tokens of a stream in a row, which is dropped above the cap (TRL's default, with a cap of 3)."""
+    """What ``tis_cap`` limits. "token": the weight of each token. "sequence_mask": the product of the weights
+    of one stream's tokens in a row. If it exceeds the cap, these tokens are dropped from the loss (TRL's
+    default, with a cap of 3)."""
     max_staleness: int | None = Field(default=None, ge=0)
     """Drop rows sampled from weights more than this many updates old. None is ``train.async_level`` + 1 in a
     run, and no limit in a training loop of your own."""
