@@ -4,7 +4,9 @@ import json
 import re
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import quote
 
 import pytest
@@ -13,29 +15,27 @@ from debate_rl.runs.folder import locked
 from transcripts import RunStore, write_step
 
 VIEWS = ("", "/graph", "/adoption", "/parse", "/tokens", "/why", "/prompt")
-SERIOUS = ("serious", "critical")
 
 
-class Served:
-    """A server of one folder in a thread: ``base`` is the address of its only run."""
+@contextmanager
+def serving(path: Path) -> Iterator[SimpleNamespace]:
+    """Serve a folder in a thread; ``base`` is the address of its only run."""
+    from debate_rl.inspector.web import listen, server_for
+    from debate_rl.inspector.web.app import AccessPolicy, make_app
+    from debate_rl.inspector.web.site import Site
 
-    def __init__(self, path: Path) -> None:
-        from debate_rl.inspector.web import listen, server_for
-        from debate_rl.inspector.web.app import AccessPolicy, make_app
-        from debate_rl.inspector.web.site import Site
-
-        self.site, self._socket = Site(path), listen("127.0.0.1", 0)
-        self._server = server_for(make_app(self.site, AccessPolicy.of("127.0.0.1")))
-        self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]})
-        self._thread.start()
-        self.origin = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
-        self.base = f"{self.origin}/run/{quote(self.site.runs()[0].name, safe='')}"
-
-    def close(self) -> None:
-        self._server.should_exit = True
-        self._thread.join(20)
-        self._socket.close()
-        self.site.close()
+    site, socket = Site(path), listen("127.0.0.1", 0)
+    server = server_for(make_app(site, AccessPolicy.of("127.0.0.1")))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [socket]})
+    thread.start()
+    origin = f"http://127.0.0.1:{socket.getsockname()[1]}"
+    try:
+        yield SimpleNamespace(origin=origin, base=f"{origin}/run/{quote(site.runs()[0].name, safe='')}")
+    finally:
+        server.should_exit = True
+        thread.join(20)
+        socket.close()
+        site.close()
 
 
 class Watched:
@@ -44,7 +44,7 @@ class Watched:
     def __init__(self, context, origin: str) -> None:
         self.page = context.new_page()
         self.faults: list[str] = []
-        self.page.on("console", lambda message: self._said(message))
+        self.page.on("console", self._said)
         self.page.on("pageerror", lambda error: self.faults.append(f"error {error}"))
         self.page.on("dialog", lambda dialog: (self.faults.append("a dialog"), dialog.dismiss()))
         self.page.on("request", lambda request: self._asked(request.url, origin))
@@ -64,24 +64,21 @@ class Watched:
 
 
 @pytest.fixture(scope="module")
-def hostile(hostile_run) -> Iterator[Served]:
-    served = Served(hostile_run)
-    yield served
-    served.close()
+def hostile(hostile_run):
+    with serving(hostile_run) as found:
+        yield found
 
 
 @pytest.fixture
-def served(run) -> Iterator[Served]:
-    found = Served(run)
-    yield found
-    found.close()
+def served(run):
+    with serving(run) as found:
+        yield found
 
 
 @pytest.fixture
-def judged(judged_run) -> Iterator[Served]:
-    found = Served(judged_run)
-    yield found
-    found.close()
+def judged(judged_run):
+    with serving(judged_run) as found:
+        yield found
 
 
 @pytest.fixture
@@ -175,47 +172,37 @@ def test_an_arrow_leads_to_the_judges_words(served, watched):
 
 @pytest.mark.slow
 def test_a_run_that_is_written_grows_on_the_page(run, watched, step_records):
-    with locked(run):
-        served = Served(run)
-        try:
-            seen = watched(served.origin)
-            steps = watched(served.origin).page
-            page = seen.page
-            page.goto(served.base + "/debates?newest=1")
-            steps.goto(served.base + "/")
-            page.evaluate("window.stays = 1")
-            steps.evaluate("window.stays = 1")
-            drawn = steps.locator('[data-testid="course"] polyline').first.get_attribute("points")
-            lines = "".join(json.dumps({"step": step, "loss": step / 2}) + "\n" for step in range(4))
-            (run / "metrics.jsonl").write_text(lines)
-            writer = threading.Thread(
-                target=write_step, args=(run / "transcripts", 3, step_records(3)), kwargs={"tokens": False}
-            )
-            writer.start()
-            page.wait_for_selector("#row-3\\.5")
-            steps.wait_for_selector("#step-3")
-            writer.join()
-            at(steps, "course-loss").wait_for()
-            assert steps.locator('[data-testid="course"] polyline').first.get_attribute("points") != drawn
-            assert at(page, "row-link").first.inner_text() == "3.5"
-            assert at(page, "count").inner_text() == "24 debates"
-            assert at(steps, "count").inner_text() == "24 debates in 4 steps"
-            page.keyboard.press("j")
-            write_step(run / "transcripts", 4, step_records(4), tokens=False)
-            page.locator("#live-message", has_text="6 new").wait_for()
-            assert page.evaluate("document.activeElement.textContent") == "3.5"
-            at(page, "live-show").click()
-            assert at(page, "row-link").first.inner_text() == "4.5"
-            assert (page.evaluate("window.stays"), steps.evaluate("window.stays")) == (1, 1)
-            seen.calm()
-        finally:
-            served.close()
-
-
-def test_a_run_that_is_not_written_is_not_asked_again(served, watched):
-    page = watched(served.origin).page
-    page.goto(served.base + "/debates?newest=1")
-    assert at(page, "live").count() == 0
+    with locked(run), serving(run) as served:
+        seen = watched(served.origin)
+        steps = watched(served.origin).page
+        page = seen.page
+        page.goto(served.base + "/debates?newest=1")
+        steps.goto(served.base + "/")
+        page.evaluate("window.stays = 1")
+        steps.evaluate("window.stays = 1")
+        drawn = steps.locator('[data-testid="course"] polyline').first.get_attribute("points")
+        lines = "".join(json.dumps({"step": step, "loss": step / 2}) + "\n" for step in range(4))
+        (run / "metrics.jsonl").write_text(lines)
+        writer = threading.Thread(
+            target=write_step, args=(run / "transcripts", 3, step_records(3)), kwargs={"tokens": False}
+        )
+        writer.start()
+        page.wait_for_selector("#row-3\\.5")
+        steps.wait_for_selector("#step-3")
+        writer.join()
+        at(steps, "course-loss").wait_for()
+        assert steps.locator('[data-testid="course"] polyline').first.get_attribute("points") != drawn
+        assert at(page, "row-link").first.inner_text() == "3.5"
+        assert at(page, "count").inner_text() == "24 debates"
+        assert at(steps, "count").inner_text() == "24 debates in 4 steps"
+        page.keyboard.press("j")
+        write_step(run / "transcripts", 4, step_records(4), tokens=False)
+        page.locator("#live-message", has_text="6 new").wait_for()
+        assert page.evaluate("document.activeElement.textContent") == "3.5"
+        at(page, "live-show").click()
+        assert at(page, "row-link").first.inner_text() == "4.5"
+        assert (page.evaluate("window.stays"), steps.evaluate("window.stays")) == (1, 1)
+        seen.calm()
 
 
 @pytest.mark.slow
@@ -257,13 +244,8 @@ def test_every_kind_of_page_is_accessible(served, hostile, judged, watched, sche
         seen.page.goto(url)
         grounds.add(seen.page.evaluate("getComputedStyle(document.body).backgroundColor"))
         found = Axe().run(seen.page).response["violations"]
-        told = [
-            (one["id"], node["html"][:200], node["failureSummary"])
-            for one in found
-            if one["impact"] in SERIOUS
-            for node in one["nodes"]
-        ]
-        assert told == [], url
+        serious = [one for one in found if one["impact"] in ("serious", "critical")]
+        assert [(one["id"], node["failureSummary"]) for one in serious for node in one["nodes"]] == [], url
     assert grounds == {"rgb(251, 251, 250)" if scheme == "light" else "rgb(19, 21, 24)"}
 
 
@@ -288,7 +270,6 @@ def test_a_telephone_shows_what_matters_of_a_debate_without_scrolling(served, wa
     row = at(page, "row").first
     for cell in (row.locator("td").nth(column) for column in (0, 1, 2)):
         box = cell.bounding_box()
-        assert box is not None
         assert box["x"] + box["width"] <= 390
     table = page.locator(".wide").first
     assert table.evaluate("it => it.scrollWidth > it.clientWidth")  # more columns follow: a shadow says so

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -65,20 +65,23 @@ KEYS |= {"/": "slash", "\\": "backslash", "_": "underscore"}
 
 
 @pytest.fixture
+def anyio_backend():
+    return "asyncio"
+
+
+@pytest.fixture
 def drive():
-    """Return drive(path, script, size=(80, 24), filter=""): run an async script on an open application."""
+    """Return drive(path, size=(80, 24), filter="") -> the session of an open application, as a context."""
 
-    def run(path, script, *, size=(80, 24), filter=""):
-        async def main():
-            app = Inspector(path, filter=filter, every_s=None)
-            async with app.run_test(size=size) as pilot:
-                session = Session(app, pilot)
-                await session.settle()
-                await script(session)
+    @asynccontextmanager
+    async def opened(path, *, size=(80, 24), filter=""):
+        app = Inspector(path, filter=filter, every_s=None)
+        async with app.run_test(size=size) as pilot:
+            session = Session(app, pilot)
+            await session.settle()
+            yield session
 
-        asyncio.run(main())
-
-    return run
+    return opened
 
 
 @pytest.fixture

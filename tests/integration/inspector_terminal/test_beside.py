@@ -10,10 +10,12 @@ from debate_rl.inspector.terminal.debate import DebateScreen
 from debate_rl.inspector.terminal.screens import Pager
 from debate_rl.inspector.terminal.widgets import Lines
 
+pytestmark = pytest.mark.anyio
+
 
 @pytest.mark.slow
-def test_the_same_problem_in_other_steps(run, drive):
-    async def script(session):
+async def test_the_same_problem_in_other_steps(run, drive):
+    async with drive(run) as session:
         await session.press("d", "down", "enter", "x")
         assert "problem sum/1" in session.text
         assert [held.ref for held in session.app.screen.query_one("#held").items] == ["0.1", "1.1", "2.1"]
@@ -29,8 +31,6 @@ def test_the_same_problem_in_other_steps(run, drive):
         await session.press("n")
         assert session.app.screen.id_shown == "2.1"
 
-    drive(run, script)
-
 
 @pytest.fixture
 def replayed(run):
@@ -44,8 +44,8 @@ def replayed(run):
 
 
 @pytest.mark.slow
-def test_what_other_schemes_would_have_given(replayed, drive):
-    async def script(session):
+async def test_what_other_schemes_would_have_given(replayed, drive):
+    async with drive(replayed) as session:
         await session.press("r")
         listed = session.app.screen.query_one("#replays").items
         assert [bool(item.problem) for item in listed] == [False, True]
@@ -62,17 +62,13 @@ def test_what_other_schemes_would_have_given(replayed, drive):
         await session.press("escape", "escape", "escape", "down", "enter")
         assert "torn" in "".join(row.strip() for row in session.text.splitlines()[-4:])
 
-    drive(replayed, script)
 
-
-def test_what_cannot_be_read_is_one_line(run, drive):
+async def test_what_cannot_be_read_is_one_line(run, drive):
     shard = next(path for path in (run / "transcripts").glob("step_000002*"))
     lines = shard.read_bytes().splitlines(keepends=True)
     shard.write_bytes(b"".join([lines[0], b"x" * 40 + b"\n", *lines[2:]]))
 
-    async def script(session):
+    async with drive(run) as session:
         assert "1 damaged place" in session.text
         await session.press("d", "end", "enter")
         assert session.app.screen.id_shown == "2.5"
-
-    drive(run, script)

@@ -13,6 +13,7 @@ from debate_rl.inspector.terminal.screens import Pager
 from debate_rl.inspector.terminal.widgets import Lines
 from transcripts import write_step
 
+pytestmark = pytest.mark.anyio
 HOSTILE = (
     "\x1b]0;owned\x07\x1b[2J\x9b31m \u202eabc\u2066 [red]x[/] [@click=app.quit]y[/] "
     "\x00\r\x08 \ufffd \u200b [bold $primary]z[/] {x} \\[b] end"
@@ -51,8 +52,8 @@ def harmless(session):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [(80, 24), (160, 50)])
-def test_hostile_text_is_shown_escaped_on_every_screen(hostile, drive, size):
-    async def script(session):
+async def test_hostile_text_is_shown_escaped_on_every_screen(hostile, drive, size):
+    async with drive(hostile, size=size) as session:
         harmless(session)
         await session.press("d")
         harmless(session)
@@ -65,15 +66,11 @@ def test_hostile_text_is_shown_escaped_on_every_screen(hostile, drive, size):
         assert isinstance(session.app.screen, Pager)
         assert "<solution><U+001B>]0;owned" in session.text
 
-    drive(hostile, script, size=size)
 
-
-def test_a_persona_or_a_problem_does_not_break_the_title(hostile, drive):
-    async def script(session):
+async def test_a_persona_or_a_problem_does_not_break_the_title(hostile, drive):
+    async with drive(hostile, filter='problem:"sum/[red]0[/]*"') as session:
         harmless(session)
         assert "x[/]" in session.text or "›" in session.text
-
-    drive(hostile, script, filter='problem:"sum/[red]0[/]*"')
 
 
 @pytest.fixture
@@ -96,8 +93,8 @@ def long(tmp_path, step_of):
 
 
 @pytest.mark.slow
-def test_a_long_message_is_cut_with_a_note_and_shown_whole_when_asked(long, drive):
-    async def script(session):
+async def test_a_long_message_is_cut_with_a_note_and_shown_whole_when_asked(long, drive):
+    async with drive(long) as session:
         await session.press("d", "enter")
         shown = session.app.screen.query_one("#main", Lines).plain
         assert (len(shown) < 30_000, "999,999 characters in all, o shows them" in shown) == (True, True)
@@ -107,5 +104,3 @@ def test_a_long_message_is_cut_with_a_note_and_shown_whole_when_asked(long, driv
         await session.press("escape", "down", "o")
         assert "100,001 rows" in session.text
         await session.press("end", "escape", "down", "o", "end")
-
-    drive(long, script)

@@ -13,13 +13,15 @@ from debate_rl.inspector.terminal.screens import PAGE, Debates, Runs, Steps
 from debate_rl.inspector.terminal.widgets import Grid, Lines, Listing
 from transcripts import RunStore, TranscriptError
 
+pytestmark = pytest.mark.anyio
 
-def test_the_list_of_runs_follows_them_and_the_cursor_stays_on_its_run(tmp_path, drive, add_step):
+
+async def test_the_list_of_runs_follows_them_and_the_cursor_stays_on_its_run(tmp_path, drive, add_step):
     for age, name in enumerate(("first", "second")):
         add_step(tmp_path / "runs" / name, 0, 2)
         aged(tmp_path / "runs" / name, 1000 - age)
 
-    async def script(session):
+    async with drive(tmp_path / "runs") as session:
         assert [one.run.name for one in session.app.screen.list.items] == ["first", "second"]
         await session.press("down")
         add_step(tmp_path / "runs" / "second", 1, 2)
@@ -30,18 +32,16 @@ def test_the_list_of_runs_follows_them_and_the_cursor_stays_on_its_run(tmp_path,
         assert [(one.run.name, one.progress) for one in shown.items] == [("second", "2"), ("first", "1")]
         assert shown.current.run.name == "second"
 
-    drive(tmp_path / "runs", script)
-
 
 def aged(run, seconds):
     for shard in (run / "transcripts").iterdir():
         os.utime(shard, (seconds, seconds))
 
 
-def test_all_the_way_in_and_out(run, drive, tmp_path):
+async def test_all_the_way_in_and_out(run, drive, tmp_path):
     shutil.copytree(run, tmp_path / "other")
 
-    async def script(session):
+    async with drive(tmp_path) as session:
         seen = [type(session.app.screen)]
         for key in ("enter", "enter", "enter", "escape", "backspace", "escape", "escape"):
             await session.press(key)
@@ -50,50 +50,43 @@ def test_all_the_way_in_and_out(run, drive, tmp_path):
         assert "q quits" in session.text
         await session.press("q")
 
-    drive(tmp_path, script)
 
-
-def test_a_single_run_opens_at_its_steps_and_a_filter_at_its_debates(run, drive):
-    async def steps(session):
+async def test_a_single_run_opens_at_its_steps_and_a_filter_at_its_debates(run, drive):
+    async with drive(run) as session:
         assert isinstance(session.app.screen, Steps)
         assert "18 debates in 3 steps" in session.text
         await session.press("down", "down", "enter")
         assert session.app.screen.matches.filter == "step:1"
         assert [row.id for row in session.app.screen.list.items] == [f"1.{n}" for n in range(6)]
 
-    async def debates(session):
+    async with drive(run, filter="step:>0") as session:
         assert session.app.screen.matches.filter == "step:>0"
         assert session.app.screen.count == 12
         await session.press("escape")
         assert isinstance(session.app.screen, Steps)
+    async with drive(run, filter="step:99") as session:
+        assert "no debate meets this filter" in session.text
 
-    drive(run, steps)
-    drive(run, debates, filter="step:>0")
 
-
-def test_a_filter_holds_for_the_run_that_is_chosen(run, drive, tmp_path):
+async def test_a_filter_holds_for_the_run_that_is_chosen(run, drive, tmp_path):
     shutil.copytree(run, tmp_path / "other")
 
-    async def script(session):
+    async with drive(tmp_path, filter="id:2.4") as session:
         assert isinstance(session.app.screen, Runs)
         await session.press("enter")
         assert [row.id for row in session.app.screen.list.items] == ["2.4"]
 
-    drive(tmp_path, script, filter="id:2.4")
-
 
 @pytest.mark.slow
-def test_a_filter_and_the_place_of_its_error(run, drive):
-    async def script(session):
+async def test_a_filter_and_the_place_of_its_error(run, drive):
+    async with drive(run) as session:
         await session.press("d", "slash")
         await session.write("winner:wrnog")
         screen = (await session.press("enter")).splitlines()
         caret = next(place for place, row in enumerate(screen) if row.strip() == "^")
         assert screen[caret].index("^") == screen[caret - 1].index("wrnog")
         assert "did you mean" in session.text
-        await session.press(*["backspace"] * len("wrnog"))
-        await session.write("wrong")
-        await session.press("enter")
+        await session.press(*["backspace"] * len("wrnog"), *"wrong", "enter")
         with RunStore.open(run) as store:
             wanted = [row.id for row in store.debates("winner:wrong")]
         assert [row.id for row in session.app.screen.list.items] == wanted
@@ -101,17 +94,8 @@ def test_a_filter_and_the_place_of_its_error(run, drive):
         await session.press("slash", "escape")
         assert session.app.screen.matches.filter == "winner:wrong"
 
-    drive(run, script)
 
-
-def test_a_filter_without_debates_says_so(run, drive):
-    async def script(session):
-        assert "no debate meets this filter" in session.text
-
-    drive(run, script, filter="step:99")
-
-
-def test_words_are_searched_once_they_are_read(run, drive, monkeypatch):
+async def test_words_are_searched_once_they_are_read(run, drive, monkeypatch):
     """The full text is built in slices, and how far it is is told."""
     said, real, calls = [], RunStore.index_text, []
 
@@ -123,18 +107,17 @@ def test_words_are_searched_once_they_are_read(run, drive, monkeypatch):
     monkeypatch.setattr(RunStore, "text_read", lambda store: (34, 100))
     monkeypatch.setattr(Debates, "say", lambda face, words, **_: said.append(words))
 
-    async def script(session):
+    async with drive(run, filter='text:"What" OR step:0..2') as session:
         assert session.app.screen.count == 18
         assert len(calls) >= 3
         assert all(given["seconds"] < 1 for given in calls if given)
 
-    drive(run, script, filter='text:"What" OR step:0..2')
     assert said[:2] == ["reading the words of all debates: 34%"] * 2
 
 
 @pytest.mark.slow
-def test_next_and_previous_match(run, drive):
-    async def script(session):
+async def test_next_and_previous_match(run, drive):
+    async with drive(run, filter="winner:right") as session:
         wanted = [row.id for row in session.app.screen.list.items]
         assert len(wanted) > 2
         await session.press("enter")
@@ -151,33 +134,27 @@ def test_next_and_previous_match(run, drive):
         await session.press("o", "enter", "n")
         assert session.app.screen.id_shown == wanted[-2]
 
-    drive(run, script, filter="winner:right")
-
 
 @pytest.mark.slow
-def test_pages_are_read_as_the_cursor_comes_near_the_end(tmp_path, drive, add_step):
+async def test_pages_are_read_as_the_cursor_comes_near_the_end(tmp_path, drive, add_step):
     for step in range(3):
         add_step(tmp_path / "run", step, 45)
 
-    async def script(session):
+    async with drive(tmp_path / "run", filter="step:>=0") as session:
         listed = session.app.screen.list
         assert (len(listed.items), session.app.screen.count) == (PAGE, 135)
         await session.press("end")
-        assert len(listed.items) == 135
-        assert listed.current.id == "2.9"
-        await session.press("end")
+        assert (len(listed.items), listed.current.id) == (135, "2.9")
+        assert "2.44" in await session.press("end")
         assert listed.current.id == "2.44"
-        assert "2.44" in session.text
-
-    drive(tmp_path / "run", script, filter="step:>=0")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("newest", [False, True])
-def test_debates_that_come_are_marked_and_the_cursor_stays(run, drive, add_step, newest):
+async def test_debates_that_come_are_marked_and_the_cursor_stays(run, drive, add_step, newest):
     add_step(run, 3, 40)
 
-    async def script(session):
+    async with drive(run) as session:
         await session.press("d", *(["o"] if newest else []), "down", "down")
         listed = session.app.screen.query_one(Listing)
         before, row = listed.current.id, listed.cursor - listed.scroll_offset.y
@@ -186,38 +163,31 @@ def test_debates_that_come_are_marked_and_the_cursor_stays(run, drive, add_step,
         await session.settle()
         assert listed.current.id == before
         assert listed.cursor - listed.scroll_offset.y == row
-        came = [f"4.{n}" for n in range(10)]
-        ids = [row.id for row in listed.items]
-        assert ids == [row.id for row in session.app.open_run.store.debates(newest=newest, limit=200)]
-        assert session.app.screen.fresh == set(came)
+        every = session.app.open_run.store.debates(newest=newest, limit=200)
+        assert [row.id for row in listed.items] == [row.id for row in every]
+        assert session.app.screen.fresh == {f"4.{n}" for n in range(10)}
         assert "68 debates, 10 new" in session.text
         await session.press("home" if newest else "end")
         assert "•  4." in session.text
         await session.press("escape")
         assert session.app.screen.query_one(Listing).items[-1].step == 4
 
-    drive(run, script)
-
 
 @pytest.mark.slow
-def test_the_grid_chooses_the_turn(run, drive):
-    async def script(session):
+async def test_the_grid_chooses_the_turn(run, drive):
+    async with drive(run) as session:
         await session.press("d", "enter", "down", "right")
         grid = session.app.screen.query_one(Grid)
         assert (grid.chosen.agent, grid.chosen.round) == (1, 1)
         turn = session.app.screen.debate.view.turns[1][1]
-        assert (
-            next(piece.of(turn.text) for piece in turn.pieces if piece.kind == "solution").strip()
-            in session.app.screen.query_one("#main", Lines).plain
-        )
+        [solution] = [piece.of(turn.text).strip() for piece in turn.pieces if piece.kind == "solution"]
+        assert solution in session.app.screen.query_one("#main", Lines).plain
         await session.press("up", "up", "left", "left", "right", "right", "right", "right")
         assert (grid.chosen.agent, grid.chosen.round) == (0, 2)
 
-    drive(run, script)
-
 
 @pytest.mark.slow
-def test_every_panel_and_back(run, drive):
+async def test_every_panel_and_back(run, drive):
     wanted = {
         "v": "votes on round 1",
         "w": "peer reward",
@@ -229,7 +199,7 @@ def test_every_panel_and_back(run, drive):
         "m": "advantage  generator +0.25",
     }
 
-    async def script(session):
+    async with drive(run) as session:
         await session.press("d", "enter")
         for key, words in wanted.items():
             assert words in await session.press(key), key
@@ -237,18 +207,16 @@ def test_every_panel_and_back(run, drive):
         assert "advantage  generator" in session.text
         assert isinstance(session.app.screen, DebateScreen)
 
-    drive(run, script)
-
 
 WAYS = {Runs: (), Steps: ("enter",), Debates: ("enter", "d"), DebateScreen: ("enter", "d", "enter")}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", WAYS)
-def test_help_lists_every_key_that_does_something(run, drive, tmp_path, kind):
+async def test_help_lists_every_key_that_does_something(run, drive, tmp_path, kind):
     shutil.copytree(run, tmp_path / "other")
 
-    async def script(session):
+    async with drive(tmp_path) as session:
         await session.press(*WAYS[kind])
         screen = session.app.screen
         assert isinstance(screen, kind)
@@ -263,8 +231,6 @@ def test_help_lists_every_key_that_does_something(run, drive, tmp_path, kind):
         await session.press("question_mark")
         assert session.app.screen is screen
 
-    drive(tmp_path, script)
-
 
 def test_what_is_no_run_is_refused_before_anything_is_drawn(tmp_path):
     from debate_rl.inspector.terminal.app import Inspector
@@ -273,13 +239,13 @@ def test_what_is_no_run_is_refused_before_anything_is_drawn(tmp_path):
         Inspector(tmp_path)
 
 
-def test_a_panel_that_takes_long_does_not_leave_the_one_before_under_its_name(run, drive, monkeypatch):
+async def test_a_panel_that_takes_long_does_not_leave_the_one_before_under_its_name(run, drive, monkeypatch):
     go_on = threading.Event()
     panel = PANELS["p"]
     slow = panel._replace(read=lambda *asked: panel.read(*asked) if go_on.wait(60) else [])
     monkeypatch.setitem(PANELS, "p", slow)
 
-    async def script(session):
+    async with drive(run) as session:
         assert "solution" in await session.press("enter", "enter")
         monkeypatch.setattr("debate_rl.inspector.terminal.debate.LATE_S", 0.001)
         await session.pilot.press("p")
@@ -288,5 +254,3 @@ def test_a_panel_that_takes_long_does_not_leave_the_one_before_under_its_name(ru
         go_on.set()
         await session.settle()
         assert "reading…" not in session.text
-
-    drive(run, script)

@@ -7,55 +7,44 @@ import re
 
 import pytest
 
+pytestmark = pytest.mark.anyio
 DEBATE = ("d", "down", "enter")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "keys"),
-    [
-        ("steps", ()),
-        ("debates", ("d",)),
-        ("filter", ("d", "slash")),
-        ("message", (*DEBATE, "right")),
-        ("votes", (*DEBATE, "v")),
-        ("adoption", (*DEBATE, "a")),
-        ("parsing", (*DEBATE, "p")),
-        ("tokens", (*DEBATE, "k")),
-        ("problem", (*DEBATE, "i")),
-        ("help", (*DEBATE, "question_mark")),
-    ],
-)
-def test_screen(run, drive, same_as_golden, name, keys):
-    async def script(session):
-        same_as_golden(name, await session.press(*keys))
-
-    drive(run, script)
+async def test_screens(run, drive, same_as_golden):
+    async with drive(run) as session:
+        for name, *keys in (
+            ("steps",),
+            ("debates", "d"),
+            ("filter", "slash"),
+            ("votes", "escape", "down", "enter", "v"),
+            *(("adoption", "a"), ("parsing", "p"), ("tokens", "k"), ("problem", "i")),
+            ("help", "question_mark"),
+            ("message", "escape", "m", "right"),
+        ):
+            same_as_golden(name, await session.press(*keys))
 
 
-def test_runs(tmp_path, drive, same_as_golden, add_step):
+async def test_runs(tmp_path, drive, same_as_golden, add_step):
     for age, name in enumerate(("first", "second")):
         add_step(tmp_path / "runs" / name, 0, 2)
         for shard in (tmp_path / "runs" / name / "transcripts").iterdir():
             os.utime(shard, (1000 - age, 1000 - age))
 
-    async def script(session):
+    async with drive(tmp_path / "runs") as session:
         same_as_golden("runs", session.text)
 
-    drive(tmp_path / "runs", script)
 
-
-def test_a_wide_screen_has_the_votes_beside_the_text(run, drive, same_as_golden):
-    async def script(session):
+async def test_a_wide_screen_has_the_votes_beside_the_text(run, drive, same_as_golden):
+    async with drive(run, size=(140, 30)) as session:
         same_as_golden("wide", await session.press(*DEBATE))
 
-    drive(run, script, size=(140, 30))
 
-
-def test_without_colour_every_sign_and_the_cursor_are_still_there(run, drive, monkeypatch):
+async def test_without_colour_every_sign_and_the_cursor_are_still_there(run, drive, monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
 
-    async def script(session):
+    async with drive(run) as session:
         screen = await session.press("d")
         assert not any(has_colour(segment.style) for strip in session.strips for segment in strip)
         [row] = [strip for strip in session.strips if strip.text.startswith("›")]
@@ -65,17 +54,13 @@ def test_without_colour_every_sign_and_the_cursor_are_still_there(run, drive, mo
         chosen = [s.text for strip in session.strips[2:] for s in strip if s.style and s.style.reverse]
         assert [text.strip() for text in chosen] == ["✓  1"]
 
-    drive(run, script)
 
-
-def test_with_colour_there_is_some(run, drive, monkeypatch):
+async def test_with_colour_there_is_some(run, drive, monkeypatch):
     monkeypatch.delenv("NO_COLOR", raising=False)
 
-    async def script(session):
+    async with drive(run) as session:
         await session.press("d")
         assert any(has_colour(segment.style) for strip in session.strips for segment in strip)
-
-    drive(run, script)
 
 
 def has_colour(style) -> bool:

@@ -7,11 +7,13 @@ import pytest
 from debate_rl.inspector.terminal.debate import DebateScreen
 from debate_rl.inspector.terminal.widgets import Grid, Lines, Listing
 
+pytestmark = pytest.mark.anyio
+
 
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [(80, 24), (40, 10), (160, 50), (20, 6)])
-def test_resizing_loses_nothing(run, drive, size):
-    async def script(session):
+async def test_resizing_loses_nothing(run, drive, size):
+    async with drive(run) as session:
         await session.press("d", "down", "enter", "down", "v")
         before = session.app.screen.query_one("#main", Lines).plain
         await session.pilot.resize_terminal(*size)
@@ -23,11 +25,9 @@ def test_resizing_loses_nothing(run, drive, size):
         await session.press("escape", "escape")
         assert session.app.screen.query_one(Listing).current.id == "0.1"
 
-    drive(run, script)
 
-
-def test_a_click_moves_the_cursor_and_a_second_one_opens(run, drive):
-    async def script(session):
+async def test_a_click_moves_the_cursor_and_a_second_one_opens(run, drive):
+    async with drive(run) as session:
         await session.press("d")
         await session.pilot.click("#debates", offset=(10, 4))
         await session.settle()
@@ -40,5 +40,3 @@ def test_a_click_moves_the_cursor_and_a_second_one_opens(run, drive):
         await session.settle()
         chosen = session.app.screen.query_one(Grid).chosen
         assert (chosen.agent, chosen.round) == (1, 1)
-
-    drive(run, script)

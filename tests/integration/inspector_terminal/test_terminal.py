@@ -60,14 +60,16 @@ def _until(terminal, wanted):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("term", "coloured"), [("xterm-256color", True), ("vt100", False)])
-def test_on_a_terminal(run, term, coloured):
-    assert bool(COLOUR.search(on_terminal(run, TERM=term))) == coloured
-
-
-@pytest.mark.slow
-def test_no_color_is_heeded(run):
-    assert not COLOUR.search(on_terminal(run, NO_COLOR="1", TERM="xterm"))
+@pytest.mark.parametrize(
+    ("coloured", "environment"),
+    [
+        (True, {"TERM": "xterm-256color"}),
+        (False, {"TERM": "vt100"}),
+        (False, {"TERM": "xterm", "NO_COLOR": "1"}),
+    ],
+)
+def test_on_a_terminal(run, coloured, environment):
+    assert bool(COLOUR.search(on_terminal(run, **environment))) == coloured
 
 
 @pytest.mark.parametrize("term", ["dumb", "", "unknown"])
@@ -76,17 +78,15 @@ def test_a_terminal_that_cannot_be_drawn_on(term):
 
 
 def test_without_a_terminal_one_line_names_ls(run):
-    with pytest.raises(
-        ValueError, match=r"^this is not a terminal; debate inspect .* ls prints the debates$"
-    ):
+    said = r"^this is not a terminal; debate inspect .* ls prints the debates$"
+    with pytest.raises(ValueError, match=said):
         run_terminal(run)
 
 
 def test_without_the_package_one_line_names_the_extra(run, monkeypatch):
-    for name in [
-        name for name in sys.modules if name.startswith(("textual", "debate_rl.inspector.terminal."))
-    ]:
-        monkeypatch.delitem(sys.modules, name)
+    for name in list(sys.modules):
+        if name.startswith(("textual", "debate_rl.inspector.terminal.")):
+            monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "textual", None)
     monkeypatch.setenv("TERM", "xterm")
     for stream in ("stdin", "stdout", "stderr"):
