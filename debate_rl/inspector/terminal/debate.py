@@ -286,8 +286,8 @@ class AcrossScreen(ListScreen[ProblemDebate]):
 
     def __init__(self, debate: OpenDebate) -> None:
         self.debate, self.found = debate, 0
-        mark, none = Span("=", "strong"), Span("")
-        here = Column[ProblemDebate]("", 1, lambda listed: mark if listed.ref == debate.id else none)
+        mark = Span("=", "strong")
+        here: Column[ProblemDebate] = Column("", 1, lambda listed: mark if listed.ref == debate.id else "")
         title = f"{debate.run.name} › problem {debate.view.problem.id}"
         super().__init__(title, (here, *PROBLEM_DEBATES), "held")
         self.notes: Sequence[str] = ()

@@ -347,8 +347,8 @@ class Debates(ListScreen[DebateRow]):
     ]
 
     def __init__(self, run: OpenRun, matches: Matches | None = None, *, ask: bool = False) -> None:
-        mark, none = Span("•", "strong"), Span("")
-        fresh = Column[DebateRow]("", 1, lambda row: mark if row.id in self.fresh else none)
+        mark = Span("•", "strong")
+        fresh: Column[DebateRow] = Column("", 1, lambda row: mark if row.id in self.fresh else "")
         self.filter_bar = FilterBar(id="filter")
         super().__init__("", (fresh, *DEBATES), "debates", self.filter_bar)
         self.run, self.matches, self._ask = run, matches or Matches(), ask
