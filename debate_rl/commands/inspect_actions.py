@@ -12,19 +12,17 @@ from typing import NamedTuple
 
 from debate_rl.commands.console import one_line, progress_bar
 from debate_rl.commands.options import turn_of
-from debate_rl.formatting import counted
+from debate_rl.formatting import counted, safe
 from debate_rl.inspector.blocks import Line
+from debate_rl.inspector.lists import REPLAYS, table_of
 from debate_rl.inspector.plain import (
     Printer,
     json_of,
     print_debate,
-    print_evaluations,
     print_figures,
     print_list,
     print_matches,
-    print_pairs,
     print_replay,
-    print_replays,
     print_runs,
     print_view,
     print_why,
@@ -43,6 +41,7 @@ from debate_rl.inspector.views.across import (
 )
 from debate_rl.inspector.views.prompts import DebatePrompts
 from debate_rl.inspector.views.replays import debate_replay_blocks, read_replay, replays
+from debate_rl.inspector.views.votes import attacks_on, pair_blocks, pairs_blocks
 from debate_rl.inspector.views.why import why
 from transcripts import RunStore, compile_filter
 
@@ -230,7 +229,14 @@ def _same(rest: Sequence[str], options: LineOptions, store: RunStore, printer: P
 
 def _replays(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
     if not rest:
-        print_replays(replays(store.run), printer, as_json=options.json)
+        listed = replays(store.run)
+        if options.json:
+            for replay in listed:
+                printer.json(json_of(replay))
+        elif listed:
+            printer.blocks([table_of(REPLAYS, listed)])
+        else:
+            printer.line("no replays; debate replay RUN KEY=VALUE makes one")
     elif len(rest) == 1:
         print_replay(read_replay(store.run, rest[0]), printer, as_json=options.json)
     elif len(rest) == 2:
@@ -246,8 +252,19 @@ def _evaluations(rest: Sequence[str], options: LineOptions, store: RunStore, pri
     if rest:
         raise ValueError("evaluations: takes no arguments; each listed part opens like a run")
     notes: list[str] = []
-    found = [(one, evaluation_parts(one, notes)) for one in evaluations(store.run, notes)]
-    print_evaluations(options.run, found, printer, as_json=options.json)
+    found = evaluations(store.run, notes)
+    for one in found:
+        parts = evaluation_parts(one, notes)
+        if options.json:
+            listed = [{"name": p.name, "debates": p.debates, "folder": str(p.folder)} for p in parts]
+            printer.json({"schema": 1, "name": one.name, "step": one.step, "parts": listed})
+            continue
+        printer.line(safe(f"{one.name}, after {counted(one.step, 'step')}"))
+        for part in parts:
+            command = shlex.join(["debate", "inspect", str(part.folder)])
+            printer.line(safe(f"   {part.name}, {counted(part.debates, 'debate')}: {command}"))
+    if not found and not options.json:
+        printer.line(safe(f"no evaluations; debate eval {shlex.quote(options.run)} makes one"))
     for note in notes:
         print(one_line(f"debate: note: {note}"), file=sys.stderr)
 
@@ -260,8 +277,17 @@ def _pairs(rest: Sequence[str], options: LineOptions, store: RunStore, printer: 
     watched = watched_judge(store.run)
     if watched is None:
         raise ValueError(f"{store.run}: has no judge pairs; held_out.judge_pairs = 100 adds them in training")
-    pair = int(rest[0]) if rest else None
-    print_pairs(watched, hack_gaps(store.run), printer, pair=pair, as_json=options.json)
+    attacks = attacks_on(watched, int(rest[0])) if rest else watched.attacks
+    if not options.json:
+        blocks = pair_blocks(attacks, watched.step) if rest else pairs_blocks(watched, hack_gaps(store.run))
+        printer.blocks(blocks)
+        return
+    for one in attacks:
+        facts = {"pair": one.number, "problem": one.pair.problem, "attack": one.now.attack}
+        texts = {"step": watched.step, "right": one.pair.right, "wrong": one.wrong}
+        said = {"start": one.start, "now": one.now}
+        judged = {name: {"preferred": of.preferred, "reply": of.reply} for name, of in said.items()}
+        printer.json({"schema": 1, **facts, **texts, **judged})
 
 
 ACTIONS: Mapping[str, Action] = {

@@ -243,9 +243,8 @@ def lines_of(blocks: Iterable[Block], layout: Layout) -> Iterator[Row]:
 
 
 def _safe(words: Words) -> Row:
-    return tuple(
-        span._replace(text=safe(span.text)) for span in spans(words) if span.style not in ("page", "drawn")
-    )
+    shown = (span for span in spans(words) if span.style not in ("page", "drawn"))
+    return tuple(span._replace(text=safe(span.text)) for span in shown)
 
 
 def _text(block: Text, layout: Layout) -> Iterator[Row]:

@@ -111,10 +111,8 @@ def padded_row(columns: Sequence[tuple[Column[Any], int]], item: Any) -> tuple[S
 
 def table_of(columns: Sequence[Column[Item]], items: Sequence[Item], **named: Any) -> Table:
     """Return a list as a table with columns as wide as needed."""
-    heads = [
-        "~" * (column.need >= WIDE) + ">" * (not column.left and not column.rest) + column.name
-        for column in columns
-    ]
+    marks = ["~" * (one.need >= WIDE) + ">" * (not one.left and not one.rest) for one in columns]
+    heads = [mark + column.name for mark, column in zip(marks, columns, strict=True)]
     return Table(heads, [[column.cell(item) for column in columns] for item in items], **named)
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
 import shutil
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
+from typing import TYPE_CHECKING, Any, TextIO
 
 from msgspec import UNSET
 
@@ -19,25 +18,21 @@ from debate.types import Span as TextSpan
 from debate.types import TurnId
 from debate_rl.formatting import counted, json_number, safe
 from debate_rl.inspector.blocks import Block, Layout, Line, Row, Span, Table, lines_of
-from debate_rl.inspector.lists import DEBATES, REPLAYS, RUNS, STEPS, Column, fitting, padded_row, table_of
+from debate_rl.inspector.lists import DEBATES, RUNS, STEPS, Column, fitting, padded_row, table_of
 from debate_rl.inspector.views import adoption_view, debate_view, parse_forensics, vote_graphs
 from debate_rl.inspector.views.debate_blocks import debate_blocks
 from debate_rl.inspector.views.parsing import parsing_blocks
 from debate_rl.inspector.views.prompts import DebatePrompts
 from debate_rl.inspector.views.replays import replay_blocks
-from debate_rl.inspector.views.votes import attacks_on, pair_blocks, pairs_blocks, votes_blocks
+from debate_rl.inspector.views.votes import votes_blocks
 from transcripts import DebateRow, Record, RunStore, compile_filter
 from transcripts.record import named
 
 if TYPE_CHECKING:
     from debate_rl.inspector.runs import Overview
-    from debate_rl.inspector.views.across import Evaluation, EvaluationPart
-    from debate_rl.inspector.views.replays import ReplayName, StoredReplay
+    from debate_rl.inspector.views.replays import StoredReplay
     from debate_rl.inspector.views.why import Why
-    from debate_rl.judge_attack.pairs import WatchedJudge
-    from debate_rl.metrics.intervals import Estimate
 
-Listed: TypeAlias = "tuple[Evaluation, Sequence[EvaluationPart]]"
 CODES = {
     **{"title": "1", "strong": "1", "label": "2", "faint": "2", "thinking": "2", "other": "2"},
     **{"right": "32", "new": "32", "wrong": "31", "gone": "31", "mark": "31", "found": "31"},
@@ -175,21 +170,6 @@ def print_runs(runs: Sequence[Overview], printer: Printer, *, as_json: bool = Fa
         printer.list(RUNS, runs)
 
 
-def print_evaluations(run: str, found: Sequence[Listed], printer: Printer, *, as_json: bool = False) -> None:
-    """Print the evaluations of a run, each with the commands that open its parts."""
-    for evaluation, parts in found:
-        if as_json:
-            listed = [{"name": p.name, "debates": p.debates, "folder": str(p.folder)} for p in parts]
-            printer.json({"schema": 1, "name": evaluation.name, "step": evaluation.step, "parts": listed})
-            continue
-        printer.line(safe(f"{evaluation.name}, after {counted(evaluation.step, 'step')}"))
-        for part in parts:
-            command = shlex.join(["debate", "inspect", str(part.folder)])
-            printer.line(safe(f"   {part.name}, {counted(part.debates, 'debate')}: {command}"))
-    if not found and not as_json:
-        printer.line(safe(f"no evaluations; debate eval {shlex.quote(run)} makes one"))
-
-
 def print_debate(
     id: str,
     record: Record,
@@ -256,46 +236,11 @@ def print_why(why: Why, printer: Printer, *, as_json: bool = False) -> None:
     print_view(why, printer, lambda: why_blocks(why), title=title, as_json=as_json)
 
 
-def print_replays(listed: Sequence[ReplayName], printer: Printer, *, as_json: bool = False) -> None:
-    """Print the replays, one line each."""
-    if as_json:
-        for replay in listed:
-            printer.json(json_of(replay))
-    elif listed:
-        printer.blocks([table_of(REPLAYS, listed)])
-    else:
-        printer.line("no replays; debate replay RUN KEY=VALUE makes one")
-
-
 def print_replay(replay: StoredReplay, printer: Printer, *, as_json: bool = False) -> None:
     """Print a replay's figures by stream, and by stream, persona and round, and the debates to open."""
     figures = json_of(replay.facts)
     value = {"name": replay.name, "folder": str(replay.folder), **figures.pop("asked"), **figures}
     print_view(value, printer, lambda: replay_blocks(replay), title=f"replay {replay.name}", as_json=as_json)
-
-
-def print_pairs(
-    watched: WatchedJudge,
-    gaps: Sequence[tuple[int, Estimate]],
-    printer: Printer,
-    *,
-    pair: int | None = None,
-    as_json: bool = False,
-) -> None:
-    """Print the figures by attack and the pairs that fool the later judge most, or one pair.
-
-    ``gaps``: by evaluation. ValueError if there is no such pair.
-    """
-    attacks = watched.attacks if pair is None else attacks_on(watched, pair)
-    if not as_json:
-        printer.blocks(pairs_blocks(watched, gaps) if pair is None else pair_blocks(attacks, watched.step))
-        return
-    for one in attacks:
-        facts = {"pair": one.number, "problem": one.pair.problem, "attack": one.now.attack}
-        texts = {"step": watched.step, "right": one.pair.right, "wrong": one.wrong}
-        said = {"start": one.start, "now": one.now}
-        judged = {name: {"preferred": of.preferred, "reply": of.reply} for name, of in said.items()}
-        printer.json({"schema": 1, **facts, **texts, **judged})
 
 
 AROUND = 50

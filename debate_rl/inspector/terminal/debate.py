@@ -162,13 +162,9 @@ class DebateScreen(RunScreen):
     """
 
     def __init__(self, run: OpenRun, id: str, matches: Matches) -> None:
-        super().__init__(
-            "",
-            Static(id="problem", markup=False),
-            Grid(id="grid"),
-            Static(id="panel_name", markup=False),
-            Horizontal(Lines(id="main"), Lines(id="side"), id="halves"),
-        )
+        problem, name = Static(id="problem", markup=False), Static(id="panel_name", markup=False)
+        halves = Horizontal(Lines(id="main"), Lines(id="side"), id="halves")
+        super().__init__("", problem, Grid(id="grid"), name, halves)
         self.run, self.id_shown, self.matches = run, id, matches
         self.debate: OpenDebate | None = None
         self._panel, self._folded = HOME, True
@@ -290,9 +286,8 @@ class AcrossScreen(ListScreen[ProblemDebate]):
 
     def __init__(self, debate: OpenDebate) -> None:
         self.debate, self.found = debate, 0
-        here: Column[ProblemDebate] = Column(
-            "", 1, lambda listed: Span("=", "strong") if listed.ref == debate.id else ""
-        )
+        mark = Span("=", "strong")
+        here: Column[ProblemDebate] = Column("", 1, lambda listed: mark if listed.ref == debate.id else "")
         title = f"{debate.run.name} › problem {debate.view.problem.id}"
         super().__init__(title, (here, *PROBLEM_DEBATES), "held")
         self.notes: Sequence[str] = ()

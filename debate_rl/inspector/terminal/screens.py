@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
-from typing import ClassVar, Generic, TypeAlias, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 from rich.text import Text
 from textual.app import ComposeResult
@@ -191,8 +191,6 @@ SIGNS = (
     ("CW WC", "an agent's answer was right, then wrong; or the other way"),
     ("•", "a debate that came while the list was open"),
 )
-Explained: TypeAlias = Iterable[tuple[str, str]]
-"""Keys, signs or names, each with its meaning."""
 
 
 def bound(screen: RunScreen) -> dict[str, str]:
@@ -205,8 +203,8 @@ def bound(screen: RunScreen) -> dict[str, str]:
     return {" ".join(dict.fromkeys(shown)): about for about, shown in keys.items()}
 
 
-def help_lines(keys: Explained) -> Sequence[Text | str]:
-    """Return the help: keys, signs, columns and filter fields."""
+def help_lines(keys: Iterable[tuple[str, str]]) -> Sequence[Text | str]:
+    """Return the help: keys with their meanings, signs, columns and filter fields."""
     fields = "fields of filters (OR, - and parentheses join them)"
     titled = (("keys here", keys), ("signs", SIGNS), ("columns", MEANINGS), (fields, filter_fields()))
     blocks = [Section(title, [Pairs(list(explained))]) for title, explained in titled]
@@ -238,7 +236,7 @@ class Help(Pager):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("question_mark,f1,enter", "back", "back", show=False)]
 
-    def __init__(self, keys: Explained) -> None:
+    def __init__(self, keys: Iterable[tuple[str, str]]) -> None:
         super().__init__("help", lambda: help_lines(keys))
 
 
@@ -349,9 +347,8 @@ class Debates(ListScreen[DebateRow]):
     ]
 
     def __init__(self, run: OpenRun, matches: Matches | None = None, *, ask: bool = False) -> None:
-        fresh: Column[DebateRow] = Column(
-            "", 1, lambda row: Span("•", "strong") if row.id in self.fresh else ""
-        )
+        mark = Span("•", "strong")
+        fresh: Column[DebateRow] = Column("", 1, lambda row: mark if row.id in self.fresh else "")
         self.filter_bar = FilterBar(id="filter")
         super().__init__("", (fresh, *DEBATES), "debates", self.filter_bar)
         self.run, self.matches, self._ask = run, matches or Matches(), ask

@@ -112,11 +112,7 @@ Folded = tuple[int, int, int]
 
 def fold(lines: Sequence[Text | str], width: int) -> list[Folded]:
     """Return the rows of lines at a width."""
-    return [
-        (index, start, end)
-        for index, line in enumerate(lines)
-        for start, end in rows(line if isinstance(line, str) else line.plain, width)
-    ]
+    return [(index, *row) for index, line in enumerate(lines) for row in rows(str(line), width)]
 
 
 class Lines(ScrollView, can_focus=True, inherit_bindings=False):

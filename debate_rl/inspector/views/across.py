@@ -109,10 +109,8 @@ def across(store: RunStore, problem_id: str, *, limit: int = 50) -> Across:
 def _of_problem(step: int, ref: str, evaluation: str, record: Record) -> ProblemDebate:
     view = debate_view(ref, record)
     answers = {turn.id: turn.parsed.answer for turn in record.debate.turns}
-    by_agent = tuple(
-        tuple(answers.get(TurnId(agent, round_)) for round_ in range(view.rounds))
-        for agent in range(view.agents)
-    )
+    agents, rounds = range(view.agents), range(view.rounds)
+    by_agent = tuple(tuple(answers.get(TurnId(agent, round_)) for round_ in rounds) for agent in agents)
     personas = tuple(persona.name for persona in view.personas)
     return ProblemDebate(ref, evaluation, step, personas, by_agent, record.correct, view.winner)
 
@@ -347,9 +345,7 @@ def _notes(before: Debate, after: Debate) -> Iterator[str]:
 
 
 def _turn(before: Record, after: Record, turn: TurnId) -> TurnDifference:
-    a, b = (
-        next((other for other in record.debate.turns if other.id == turn), None) for record in (before, after)
-    )
+    a, b = ({one.id: one for one in record.debate.turns}.get(turn) for record in (before, after))
     pieces, cut = differing(a.completion.text if a else "", b.completion.text if b else "")
     counts = dict.fromkeys(" -+", 0)
     for piece in pieces:
@@ -424,10 +420,8 @@ def _difference(both: Comparison, turn: TurnDifference) -> Section:
     alike, where = f": {percent(turn.alike, 0)} of the words alike", f" (turn {named(turn.turn)})"
     blocks: list[Block] = []
     if any(turn.answers) or any(one is not None for one in turn.grades):
-        sides = [
-            (Span("none" if answer is None else answer, "answer"), " ", grade(grade_name(one)))
-            for answer, one in zip(turn.answers, turn.grades, strict=True)
-        ]
+        answers = (Span("none" if answer is None else answer, "answer") for answer in turn.answers)
+        sides = [(a, " ", grade(grade_name(b))) for a, b in zip(answers, turn.grades, strict=True)]
         same = " (the same)" if sides[0] == sides[1] else ""
         blocks.append(Line(("answer: ", *sides[0], *(() if same else (" → ", *sides[1])), same)))
     if turn.cut:

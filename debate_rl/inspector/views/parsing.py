@@ -192,10 +192,8 @@ def parsing_blocks(
     shown, more = cut(rows, MOST_FAILURES)
     same = f"today's parser reads the same in all {len(record.debate.turns)} turns"
     table = Table(("turn", "field", "stored", "today"), shown, name="reparsed")
-    return [
-        *blocks,
-        Section("parsed again today", [table, *more] if rows else [Line(same, name="reparsed-same")]),
-    ]
+    today = [table, *more] if rows else [Line(same, name="reparsed-same")]
+    return [*blocks, Section("parsed again today", today)]
 
 
 def _forensics(view: DebateView, turn: TurnForensics) -> Section:

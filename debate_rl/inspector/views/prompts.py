@@ -143,13 +143,12 @@ def _require_known(name: str, run: Path) -> str:
     try:
         key = prompts_key(name)
         known = _table(facts.get("data")).get(key) or _evaluation_of(run).get("prompts")
-        if known is None and prompt_path(name).parent != SHIPPED:
-            raise PromptUnknownError(f"the run has no checksum of its prompt set {name!r}")
-        now = prompts_checksum(name)
-    except PromptUnknownError:
-        raise
+        readable = known is not None or prompt_path(name).parent == SHIPPED
+        now = prompts_checksum(name) if readable else ""
     except (OSError, ValueError) as error:
         raise PromptUnknownError(f"its prompt set {name!r} cannot be read here ({error})") from error
+    if not readable:
+        raise PromptUnknownError(f"the run has no checksum of its prompt set {name!r}")
     if any(f"data: {key}" in keys for keys in changed):
         raise PromptUnknownError(f"its prompt set {name!r} was changed during the run")
     if known not in (None, now):

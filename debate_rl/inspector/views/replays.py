@@ -244,16 +244,12 @@ def _pairs(line: _Line, kind: str, names: Sequence[str]) -> list[dict[str, OldNe
             if name in columns and len(columns[name]) != len(line.turns):
                 count = f"{len(columns[name])} numbers for {len(line.turns)} turns"
                 raise FieldError(f"{where}.{kind}.{name}", count)
-    return [
-        {name: (old[name][index], new.get(name, old[name])[index]) for name in names}
-        for index in range(len(line.turns))
-    ]
+    both = {name: list(zip(old[name], new.get(name, old[name]), strict=True)) for name in names}
+    return [{name: both[name][index] for name in names} for index in range(len(line.turns))]
 
 
-CHANGE_HEADS = (
-    *("stream", "persona", "round", ">turns"),
-    *(">sign changed", ">gained", ">lost", ">old", ">new", ">moved"),
-)
+CHANGE_HEADS = ("stream", "persona", "round", ">turns", ">sign changed", ">gained", ">lost")
+CHANGE_HEADS += (">old", ">new", ">moved")
 
 
 def replay_blocks(replay: StoredReplay) -> list[Block]:

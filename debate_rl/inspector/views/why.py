@@ -337,9 +337,8 @@ class _Case:
         score = score_of(turn) if kind == "truth" else None
         if scheme is not None and score is not None and counts_partly(grade, scheme, score):
             source = f'a score of {score:g}, by rewards.truth_credit = "partial"'
-            formula = (
-                f"{scheme.truth_wrong:g} + {score:g} * ({scheme.truth_correct:g} - {scheme.truth_wrong:g})"
-            )
+            wrong, right = scheme.truth_wrong, scheme.truth_correct
+            formula = f"{wrong:g} + {score:g} * ({right:g} - {wrong:g})"
         if record.correct is None and verdict:
             source = f"a {verdict}" if verdict.startswith("verdict") else verdict
         return {
@@ -389,9 +388,8 @@ class _Case:
                 found = worth.get(id(vote), VoteValue(None, None, None, None))
                 value = _worth(found, weight)
                 if reason or scheme is None:
-                    value = Number(
-                        source=f"does not count: {reason}" if reason else "not known without a configuration"
-                    )
+                    unknown = "not known without a configuration"
+                    value = Number(source=f"does not count: {reason}" if reason else unknown)
                 sides = {"left": vote.left, "outcome": vote.outcome, "right": vote.right}
                 grades = grade_of(vote.left, correct), grade_of(vote.right, correct)
                 judged = {name: getattr(found, name) for name in ("truth", "others", "consensus", "verdict")}
@@ -544,9 +542,8 @@ def _centre(step: Step, name: StreamName, group: GroupParts) -> Number | None:
         return Number(source=f"the persona's running mean is not shown: {step.means_source}")
     if baseline == "rloo" and len(group.members) == 1:
         return Number(source="no others in the group")
-    source = SOURCES.get(
-        baseline, f"the persona's running mean before this step, decay {EMA_DECAY:g}; {step.means_source}"
-    )
+    mean = f"the persona's running mean before this step, decay {EMA_DECAY:g}; {step.means_source}"
+    source = SOURCES.get(baseline, mean)
     if group.effects is not None:
         context = "context: own last solution right or not, right ones shown"
         source = f"mean of the group, and the effect of the {context if key == 'context' else 'persona'}"

@@ -46,19 +46,19 @@ def sentence(parts: Facts) -> str:
     by_name = {stream["name"]: stream for stream in streams}
     about = "a valid vote, as was due" if format["counted"] else "no valid vote, and one was due"
     form = [(value, about) for value in _values(total, "format") if abs(value) > NOTHING]
-    parts: list[str] = []
+    clauses: list[str] = []
     if peer is not None and truth is not None:
         earned = _sum(_generator(peer, truth, by_name, total), sum(_values(total, "generator")))
-        parts.append(earned + _silent(by_name, "peer", "truth", "mixed"))
+        clauses.append(earned + _silent(by_name, "peer", "truth", "mixed"))
     if "critic" in total:
         [value] = _values(total, "critic") or [0.0]
-        parts.append("its criticism: " + _sum([(value, "fallen scores of its targets")], value))
+        clauses.append("its criticism: " + _sum([(value, "fallen scores of its targets")], value))
     given = _values(total, "judge")
     if peer is None or judge["votes"] or form or given:
         terms = [*((value, _judged(judge)) for value in given), *form]
         earned = _sum(terms, sum(_values(total, "judge", "format")), none=_no_judge_signal(judge))
-        parts.append(("" if peer is None else "its votes: ") + earned + _silent(by_name, "judge"))
-    return "; ".join(parts)
+        clauses.append(("" if peer is None else "its votes: ") + earned + _silent(by_name, "judge"))
+    return "; ".join(clauses)
 
 
 def _values(total: Mapping[str, Number], *names: str) -> list[float]:
@@ -79,9 +79,8 @@ def _generator(
         both = (("peer", votes), ("truth", grade))
         return [*terms, *((value, about) for name, about in both for value in _values(total, name))]
     rest = [value - sum(value for value, _ in terms) for value in _values(total, "generator")]
-    return terms + [
-        (value, f"peer and truth together: {votes}; {grade}") for value in rest if value or not terms
-    ]
+    about = f"peer and truth together: {votes}; {grade}"
+    return terms + [(value, about) for value in rest if value or not terms]
 
 
 def _received(peer: Facts) -> str:
@@ -144,12 +143,11 @@ def _no_judge_signal(judge: Facts) -> str:
 
 def _silent(streams: Mapping[str, Facts], *names: str) -> str:
     """Return the streams with a value but no signal, and why."""
-    found = (streams[name] for name in names if name in streams)
-    return "".join(
-        f"; nothing from {one['name']}: {one['advantage'].source.removeprefix('no signal: ')}"
-        for one in found
-        if one["reward"].value is not None and one["advantage"].value is None
-    )
+    text = ""
+    for name, one in ((name, streams[name]) for name in names if name in streams):
+        if one["reward"].value is not None and one["advantage"].value is None:
+            text += f"; nothing from {name}: {one['advantage'].source.removeprefix('no signal: ')}"
+    return text
 
 
 def _sum(terms: Sequence[Term], total: float, *, none: str = "no signal") -> str:

@@ -160,13 +160,11 @@ class AccessControl:
 def make_app(site: Site, policy: AccessPolicy) -> ASGIApp:
     """Return the application that shows a site's runs under the policy."""
     routes = [Route(path, _endpoint(site, page), methods=["GET"]) for path, page in PAGES.items()]
-    routes += [
-        Route("/static/{file}", static, methods=["GET"]),
-        Route(
-            "/run/{name}",
-            lambda request: RedirectResponse(address("run", request.path_params["name"], ""), 308),
-        ),
-    ]
+
+    def to_run(request: Request) -> Response:
+        return RedirectResponse(address("run", request.path_params["name"], ""), 308)
+
+    routes += [Route("/static/{file}", static), Route("/run/{name}", to_run)]
 
     def failed(request: Request, error: Exception) -> Response:  # the server prints the trace
         if isinstance(error, HTTPException):

@@ -175,10 +175,8 @@ def _votes(block: VoteDrawing) -> Iterator[Curve]:
 
 def _majorities(graph: RoundGraph) -> list[Curve]:
     truth = {(a.winner, a.loser): a.truth for a in graph.arrows if a.counts and not a.tie}
-    return [
-        Curve(-1, *edge, truth.get(edge, "undecidable"), lit=any({*edge} <= {*c} for c in graph.cycles))
-        for edge in graph.edges
-    ]
+    lit = {edge for edge in graph.edges for cycle in graph.cycles if {*edge} <= {*cycle}}
+    return [Curve(-1, *edge, truth.get(edge, "undecidable"), lit=edge in lit) for edge in graph.edges]
 
 
 def _curves(votes: Sequence[Curve], nodes: Sequence[Node]) -> Iterator[Curve]:
@@ -205,20 +203,16 @@ def _curve(vote: Curve, start: Point, end: Point, place: float) -> Curve:
     ex, ey = _towards((x1, y1), (cx, cy), NODE + 3)
     bx, by = _towards((ex, ey), (cx, cy), 0 if vote.tie else TIP)
     away = half + CLEAR if bend >= 0 else -half - CLEAR
-    middle = (sx + 2 * cx + bx) / 4 + across[0] * away, (sy + 2 * cy + by) / 4 + across[1] * away
+    x, y = (sx + 2 * cx + bx) / 4 + across[0] * away, (sy + 2 * cy + by) / 4 + across[1] * away
     dx, dy = (ey - by) * 0.5, -(ex - bx) * 0.5  # half the base of the tip
     tips = f"M{bx + dx:.1f} {by + dy:.1f}L{ex:.1f} {ey:.1f}L{bx - dx:.1f} {by - dy:.1f}"
     tips += "Z" if vote.truth != "undecidable" else ""
     if vote.tie:
-        tips = "".join(f"M{x - 4:.1f} {y:.1f}a4 4 0 1 0 8 0a4 4 0 1 0 -8 0" for x, y in ((sx, sy), (ex, ey)))
-    return replace(
-        vote,
-        path=f"M{sx:.1f} {sy:.1f}Q{cx:.1f} {cy:.1f} {bx:.1f} {by:.1f}",
-        tips=tips,
-        x=round(middle[0], 1),
-        y=round(middle[1], 1),
-        sign="=" * vote.tie + GRADE_SIGNS[vote.truth],
-    )
+        dots = "a4 4 0 1 0 8 0a4 4 0 1 0 -8 0"
+        tips = f"M{sx - 4:.1f} {sy:.1f}{dots}M{ex - 4:.1f} {ey:.1f}{dots}"
+    path = f"M{sx:.1f} {sy:.1f}Q{cx:.1f} {cy:.1f} {bx:.1f} {by:.1f}"
+    sign = "=" * vote.tie + GRADE_SIGNS[vote.truth]
+    return replace(vote, path=path, tips=tips, x=round(x, 1), y=round(y, 1), sign=sign)
 
 
 def _towards(start: Point, end: Point, distance: float) -> Point:

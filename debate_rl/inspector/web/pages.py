@@ -253,9 +253,8 @@ def _chosen(request: PageRequest, view: DebateView) -> TurnId:
 
 def _ways(*ways: tuple[str, Link, bool]) -> list[Block]:
     """Return the links to other parts of a page that exist."""
-    return [
-        Line(Span(name, link=link), name=name.split()[0].lower()) for name, link, exists in ways if exists
-    ]
+    there = [(name, link) for name, link, exists in ways if exists]
+    return [Line(Span(name, link=link), name=name.split()[0].lower()) for name, link in there]
 
 
 def _rounds(request: PageRequest, record: Record, view: DebateView, turn: TurnId) -> list[Block]:
@@ -276,12 +275,10 @@ def _votes(request: PageRequest, record: Record, view: DebateView, turn: TurnId)
     if round_ is None and sum(len(graph.arrows) + len(graph.solutions) ** 2 for graph in graphs) > MOST_CELLS:
         round_ = graphs[-1].round
     shown = [graph for graph in graphs if round_ in (None, graph.round)]
-    others = (
-        (f"Votes on {view.round_name(graph.round)}", to_debate(view.id, "graph", round=graph.round), True)
-        for graph in graphs
-        if graph not in shown
-    )
-    return [*votes_blocks(view, shown), *_ways(*others)]
+    others = [graph.round for graph in graphs if graph not in shown]
+    links = {other: to_debate(view.id, "graph", round=other) for other in others}
+    ways = _ways(*((f"Votes on {view.round_name(other)}", link, True) for other, link in links.items()))
+    return [*votes_blocks(view, shown), *ways]
 
 
 def _tokens(request: PageRequest, record: Record, view: DebateView, turn: TurnId) -> list[Block]:

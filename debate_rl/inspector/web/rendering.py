@@ -111,15 +111,11 @@ def piece_limit(blocks: Iterable[Block]) -> int:
     >>> piece_limit([]), piece_limit([Text("", whole=Link(()))] * 45)
     (4000, 2000)
     """
-    pieces = _pieces(blocks)
+    pieces, left = 0, list(blocks)
+    for block in left:  # grows as sections are opened
+        left += block.blocks if isinstance(block, Section) else ()
+        pieces += isinstance(block, Text) and block.whole is not None
     return max(LEAST_OF_A_PIECE, min(MOST_OF_A_PIECE, PAGE_CHARACTERS // max(1, pieces)))
-
-
-def _pieces(blocks: Iterable[Block]) -> int:
-    return sum(
-        _pieces(block.blocks) if isinstance(block, Section) else isinstance(block, Text) and bool(block.whole)
-        for block in blocks
-    )
 
 
 def typeset_answer(text: str, *, written: bool = False) -> Markup:

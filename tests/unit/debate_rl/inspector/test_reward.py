@@ -92,6 +92,10 @@ def explained(run, config, id, turn):
         return named_facts(why(store, config, id, turn))
 
 
+def stream_of(found, name):
+    return next(stream for stream in found.streams if stream.name == name)
+
+
 def named_facts(value):
     """The explanation, with its facts by name as attributes."""
     if isinstance(value, Why):
@@ -188,25 +192,21 @@ def test_a_reply_that_ended_at_its_limit_is_explained(tmp_path, overlong):
     """Dan's solution, the one of 8: -0.25 less the mean of the group; and his ballot, no solution."""
     config = configured(rewards={"overlong": overlong})
     dan, debate = (TurnId(3, 0), TurnId(3, 1)), held(())
-    turns = tuple(
-        replace(turn, completion=replace(turn.completion, stop_reason="length")) if turn.id in dan else turn
-        for turn in debate.turns
-    )
-    write(tmp_path, config, [[replace(debate, turns=turns), held(VOTES)]])
+    cut = {turn.id: replace(turn.completion, stop_reason="length") for turn in debate.turns if turn.id in dan}
+    turns = (replace(turn, completion=cut.get(turn.id, turn.completion)) for turn in debate.turns)
+    write(tmp_path, config, [[replace(debate, turns=tuple(turns)), held(VOTES)]])
     solution, ballot = (explained(tmp_path, config, "0.0", turn) for turn in dan)
-    assert (solution.matches, ballot.matches) == (True, True)
-    assert ballot.format.reward.value == -0.5
+    assert (solution.matches, ballot.matches, ballot.format.reward.value) == (True, True, -0.5)
     if overlong == "mask":
         assert ballot.total.format.value is None
         for found in (solution, ballot):
             assert found.notes[0].startswith('rewards.overlong = "mask": the reply ended at its token limit')
         return
     assert ballot.total.format.value == -0.1875  # 5 of 8 gave no vote
-    shaping = next(stream for stream in solution.streams if stream.name == "shaping")
+    shaping = stream_of(solution, "shaping")
     assert (shaping.reward.value, shaping.reward.formula) == (-0.25, "0.0 + 0.0 + (-0.25) + 0.0")
     assert solution.total.shaping.value == pytest.approx(-0.25 + 0.25 / 8)
-    assert "0.22 (shaping: new, copied or long)" in solution.sentence
-    assert solution.notes == ()
+    assert ("0.22 (shaping: new, copied or long)" in solution.sentence, solution.notes) == (True, ())
 
 
 def test_what_each_weighed_vote_is_worth(tmp_path):
@@ -290,14 +290,13 @@ def test_what_is_new_and_what_later_rounds_give_are_explained(tmp_path, mix):
     write(tmp_path, config, [[held(VOTES, ("4", "5", "5", "6")), held((), ("5", "5", "5", None))]])
     found = explained(tmp_path, config, "0.0", A)  # the one "4" of its debate
     assert found.matches is True
-    shaping = next(stream for stream in found.streams if stream.name == "shaping")
+    shaping = stream_of(found, "shaping")
     assert (shaping.reward.value, shaping.reward.formula) == (0.3, "0.3 + 0.0 + 0.0 + 0.0")
     # 2 of the 8 answers of the group are new: A's and Dan's
     assert shaping.advantage.value == pytest.approx(0.3 - 0.3 * 2 / 8)
     assert "shaping: new, copied or long" in found.sentence
     assert any(line.startswith("part of shaping") for line in lines(found))
-    name = "truth" if mix == "advantages" else "mixed"
-    credit = next(stream for stream in found.streams if stream.name == name)
+    credit = stream_of(found, "truth" if mix == "advantages" else "mixed")
     assert credit.reward.formula.startswith("0.5 ** 0 * ")
 
 
@@ -416,8 +415,7 @@ def test_damaged_lines_of_the_step_are_told(tmp_path):
     config = configured()
     write(tmp_path, config, BOTH)
     shard = tmp_path / "transcripts" / "step_000000.jsonl"
-    first = shard.read_bytes().splitlines(keepends=True)[0]
-    shard.write_bytes(first + b'{"schema":5}\n')
+    shard.write_text(shard.read_text().partition("\n")[0] + '\n{"schema":5}\n')
     found = explained(tmp_path, config, "0.0", A)
     assert found.notes == ("1 damaged line of this step; baseline groups lack their debates",)
     assert found.total.truth.matches is False

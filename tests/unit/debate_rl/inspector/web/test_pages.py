@@ -13,10 +13,12 @@ from urllib.parse import quote
 import pytest
 
 import debate_rl.inspector.web.site as site_module
+from debate import DebateConfig, Problem, run_debates
+from debate.policies.scripted import ScriptedPolicy
 from debate_rl.inspector.web.app import AccessPolicy, make_app
 from debate_rl.inspector.web.site import Site
 from debate_rl.runs.folder import locked
-from transcripts import RunStore, write_step
+from transcripts import Record, RunStore, write_step
 from transcripts.codec import to_line
 
 from ..conftest import judged, make, solved
@@ -200,17 +202,14 @@ def test_a_debate_that_cannot_be_read_is_an_error_of_its_own(serve, run):
         assert "debate.protocol.judge_own: " in Reader(answer.text).text
 
 
+ABSENT = ["..%2f..%2fetc/", "%2e%2e/", "other/", "run/replays/..%2f..%2fconfig.toml", "run/replays/%2e%2e"]
+ABSENT += ["run/debate/9.9", "run/debate/x", f"run/debate/0.{10**20:030}", f"run/debate/0.{'0' * 5000}"]
+ABSENT += ["run/debate/0.0/why?turn=9.9", "run/debate/0.0/tokens?turn=x", "run/debate/0.0/nothing"]
+
+
 @pytest.mark.parametrize(
-    "path",
-    [
-        "/run/..%2f..%2fetc/", "/run/%2e%2e/", "/run/other/", "/static/../app.py", "/static/..%2fapp.py",
-        "/run/run/replays/..%2f..%2fconfig.toml", "/run/run/replays/%2e%2e", "/run/run/debate/9.9",
-        "/run/run/debate/x",
-        f"/run/run/debate/0.{10**20:030}", f"/run/run/debate/0.{'0' * 5000}",
-        "/run/run/debate/0.0/why?turn=9.9", "/run/run/debate/0.0/tokens?turn=x",
-        "/run/run/debate/0.0/nothing",
-    ],
-)  # fmt: skip
+    "path", ["/static/../app.py", "/static/..%2fapp.py", *(f"/run/{path}" for path in ABSENT)]
+)
 def test_what_is_not_there_is_a_page_of_its_own(small, path):
     answer = small.get(path)
     assert answer.status_code == 404
@@ -238,9 +237,8 @@ def test_a_folder_that_is_deleted_while_it_is_served_is_not_here(serve, run, gon
 def test_a_filter_that_cannot_be_read_is_shown_with_its_caret(small):
     answer = small.get("/run/run/debates", params={"filter": "winner:wrong winne:x"})
     assert answer.status_code == 400
-    text = Reader(answer.text).text
-    assert "did you mean 'winner'" in text
-    assert "  winner:wrong winne:x\n               ^" in text
+    said = r"did you mean 'winner'.*  winner:wrong winne:x\n               \^"
+    assert re.search(said, Reader(answer.text).text, re.DOTALL)
     assert small.get("/run/run/debate/0.0?filter=winne:x").status_code == 400
 
 
@@ -282,10 +280,8 @@ def test_a_page_that_is_asked_for_again_has_what_is_new(serve, run, step_records
     lines = [{"step": step, "loss": step / 4, "entropy_mean": 2.0} for step in range(4)]
     (run / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     steps = client.get("/run/run/").text
-    drawn = [
-        words in steps for words in ("loss 0.750</span> from 0 to 0.750", "entropy 2</span> from 2 to 2")
-    ]
-    assert (drawn, "KL" in steps) == ([True, True], False)
+    figures = re.findall(r"(\w+) ([\d.]+)</span> from ([\d.]+) to ([\d.]+)", steps)
+    assert figures == [("loss", "0.750", "0", "0.750"), ("entropy", "2", "2", "2")]
 
 
 def test_a_folder_of_runs_lists_them_and_follows_them_while_one_is_written(serve, run, hostile_run):
@@ -332,8 +328,7 @@ def test_the_words_of_a_large_run_are_indexed_while_the_page_tells_how_far(serve
 def test_a_run_of_a_newer_version_is_refused_on_its_page_and_others_are_shown(serve, run):
     newer = run.with_name("newer") / "transcripts"
     newer.mkdir(parents=True)
-    line = json.loads((run / "transcripts" / "step_000002.jsonl").read_bytes().splitlines()[0])
-    (newer / "step_000000.jsonl").write_text(json.dumps(line | {"schema": 99}) + "\n")
+    (newer / "step_000000.jsonl").write_text('{"schema": 99}\n')
     client = serve(run.parent)
     answer = client.get("/run/newer/")
     assert (answer.status_code, "99" in Reader(answer.text).text) == (422, True)
@@ -351,10 +346,6 @@ def test_a_replay_is_shown_and_a_damaged_one_named(serve, run):
 
 
 def test_mathematics_is_typeset_and_can_be_read_as_written(serve, tmp_path):
-    from debate import DebateConfig, Problem, run_debates
-    from debate.policies.scripted import ScriptedPolicy
-    from transcripts import Record
-
     reply = "<solution>so $x < 5$ costs $3 and $4, \\foo{y} <b> \\boxed{\\frac{1}{2}}</solution>"
     problem = Problem("p", "Find \\(x_1\\).", "5", kind="choice", choices=("$\\pi$", "$3 or more"))
     [debate] = run_debates([problem], ScriptedPolicy(lambda request: reply), DebateConfig(), seed=1)
