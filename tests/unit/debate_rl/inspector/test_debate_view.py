@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import io
 from dataclasses import replace
 from itertools import pairwise
 
@@ -12,14 +11,13 @@ from msgspec import UNSET
 from debate import DebateConfig, Problem, parse_turn, run_debates
 from debate.policies.scripted import ScriptedPolicy
 from debate.types import ParsedTurn, Span, Summary, TurnId
-from debate_rl.inspector.plain import Printer, print_debate
 from debate_rl.inspector.views import debate_view
 from debate_rl.inspector.views.debate import pieces_of
 from rewards.types import Verdicts
 from transcripts import Record, TurnAdvantages
 from transcripts.record import check_record
 
-from .conftest import judged, make, solved, with_turn
+from .conftest import judged, make, printed_debate, solved, with_turn
 
 
 def test_a_debate_is_a_grid_of_turns(circle):
@@ -135,12 +133,6 @@ def test_what_is_no_debate_is_refused_by_field(circle):
             debate_view("5.0", record)
 
 
-def printed(record):
-    stream = io.StringIO()
-    print_debate("0.0", record, Printer(stream, False, None))
-    return stream.getvalue()
-
-
 def test_a_wrong_solution_has_its_cause_where_rules_can_tell():
     said = [r"48 + 17 = 55: \boxed{55}", r"\boxed{65}", r"12 + 4 + 17 = 33: \boxed{33}"]
     script = {(n, 0): f"<solution>{text}</solution>" for n, text in enumerate(said)}
@@ -150,7 +142,8 @@ def test_a_wrong_solution_has_its_cause_where_rules_can_tell():
     record = Record(debate, 0, "p", ((False,), (True,), (False,)))
     turns = [debate_view("0.0", record).turn(TurnId(agent, 0)) for agent in range(3)]
     assert [turn.cause for turn in turns] == ["arithmetic: 48 + 17 = 55", "", ""]
-    assert printed(record).count("cause:") == printed(record).count("cause: arithmetic: 48 + 17 = 55") == 1
+    text = printed_debate(record)
+    assert text.count("cause:") == text.count("cause: arithmetic: 48 + 17 = 55") == 1
 
 
 def test_a_verdict_of_a_verifier_model_is_shown_as_no_truth():
@@ -165,5 +158,6 @@ def test_a_verdict_of_a_verifier_model_is_shown_as_no_truth():
     words = ("verdict 0.75, passes", "verdict 0.25, does not pass")
     assert said[:2] == [[f"{word}, {by}: no ground truth" for word in words], [f"no verdict {by}", ""]]
     assert {turn.grade for turn in view.spoken() if not turn.ballot} == {"ungraded"}
-    assert (printed(record).count("no ground truth"), "\x1b[2J" in printed(record)) == (4, False)
+    text = printed_debate(record)
+    assert (text.count("no ground truth"), "\x1b[2J" in text) == (4, False)
     assert debate_view("0.0", replace(record, verdicts=UNSET)).turn(TurnId(0, 0)).verdict == ""
