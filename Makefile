@@ -43,8 +43,8 @@ bench: .venv-bench/installed
 	test $(VLLM) = vllm || .venv-bench/bin/python -m pip uninstall -q -y torchvision torchaudio torchcodec
 	touch $@
 
-# The engines that tests/slow trains by: SkyRL's server in an environment of its own, and the SDK in ours.
-engines: .venv/installed .venv-skyrl/installed
+# The engines that tests/slow trains by: SkyRL's server and verl in environments of their own, and Tinker's SDK in ours.
+engines: .venv/installed .venv-skyrl/installed .venv-verl/installed
 	.venv/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt tinker==0.25.0
 
 .venv-skyrl/installed: tests/slow/skyrl_server.txt
@@ -55,5 +55,10 @@ engines: .venv/installed .venv-skyrl/installed
 		"$$(.venv-skyrl/bin/python -c 'import site; print(site.getsitepackages()[0])')/typed_dict.pth"
 	touch $@
 
+.venv-verl/installed: tests/slow/verl.txt
+	test -d .venv-verl || $(PYTHON) -m venv .venv-verl
+	.venv-verl/bin/python -m pip install -q --disable-pip-version-check -r $<
+	touch $@
+
 clean:
-	rm -rf .venv .venv-bench .venv-skyrl
+	rm -rf .venv .venv-bench .venv-skyrl .venv-verl

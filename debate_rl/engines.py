@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, distributions, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,7 +17,7 @@ from debate.config import DebateConfig
 from debate.policy import freeze
 from debate.prompting.rendering import raw_prompt
 from debate.types import Policy
-from debate_rl.backends import refuse_unfit
+from debate_rl.backends.service import refuse_unfit
 from debate_rl.config import Config
 from debate_rl.gguf_file import loads_by_name
 from debate_rl.quantization import refuse_unquantizable
@@ -167,12 +168,14 @@ def refuse_training(config: Config) -> None:
 
 
 def refuse_no_gpu(config: Config) -> None:
-    """Raise ValueError if the model or vLLM needs a GPU and this machine has none.
+    """Raise ValueError if the model or vLLM needs a GPU and this machine has none, or for ``refuse_unfit``.
 
     Call this first, before problems or models are looked up on the hub.
     """
     from debate_rl.models import resolve_device
 
+    if config.engine.kind != "local":
+        refuse_unfit(config)
     refuse_unquantizable(config.model, resolve_device(config.model.device).type)
     if lacks_gpu(config):
         raise ValueError(
@@ -217,10 +220,9 @@ def _make_engine(config: Config, learners: int) -> tuple[Any, Any, Policy]:
     from debate_rl.runs.weights import load_run_model
     from learner.update.forward import compute_type
 
-    if config.engine.kind == "tinker":
-        from debate_rl.backends.tinker_api import open_service
-
-        return open_service(config, **prompt_settings(config))
+    if config.engine.kind != "local":
+        backend = import_module(f"debate_rl.backends.{config.engine.kind}_api")
+        return backend.open_service(config, **prompt_settings(config))
     if config.model.policy == "vllm":
         refuse_missing_parts(config)
         model, tokenizer = load_run_model(on_cpu(config) if learners > 1 else config)
@@ -268,9 +270,15 @@ def end_engines(policy: Policy) -> None:
         programs: Any = getattr(policy, "programs", None)
         if isinstance(programs, _loaded("envs.sandbox", "Sandbox")):
             programs.close()
+    verl = _loaded("debate_rl.backends.verl_api", "VerlPolicy")
     for one in (policy, getattr(policy, "remote", None)):
-        if one is not None and (pool := _pool_of(one)) is not None:
+        if one is None:
+            continue
+        if (pool := _pool_of(one)) is not None:
             pool.close()
+        engine: Any = _within(one)
+        if isinstance(engine, verl):
+            engine.close()
 
 
 def sleep_engine(policy: Policy) -> None:

@@ -7,7 +7,6 @@ import json
 import logging
 import os
 import tarfile
-from bisect import bisect_left
 from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -31,11 +30,11 @@ from transformers import AutoTokenizer
 from debate.concurrency import run_async
 from debate.files import read_json
 from debate.types import Completion, SampleRequest, TurnId
-from debate_rl.backends import ServiceError
+from debate_rl.backends.policy import ServicePolicy
+from debate_rl.backends.service import ServiceError
 from debate_rl.config import Config
 from debate_rl.inference.server import ServerKey, key_for
-from debate_rl.inference.speech import speech_of
-from debate_rl.inference.vllm_requests import Part, RequestingPolicy
+from debate_rl.inference.vllm_requests import Part
 from debate_rl.models import load_model
 from learner.types import Row
 from learner.update.optimizer import adam_eps
@@ -76,14 +75,11 @@ MOVED = 0.02
 """Smallest change of log-probabilities in nats that a probe accepts: several times bfloat16's rounding."""
 
 
-class TinkerPolicy(RequestingPolicy):
-    """Samples with a Tinker sampling client. Prompts, stops, thinking and seeds are as in LocalPolicy."""
+class TinkerPolicy(ServicePolicy):
+    """Samples with a Tinker sampling client."""
 
-    def __init__(
-        self, service: TinkerService, name: str, *, context_tokens: int | None, **speech: Any
-    ) -> None:
-        self.version = 0
-        self._speech = speech_of(name, context_tokens=context_tokens, **speech)
+    def __init__(self, service: TinkerService, name: str, **speech: Any) -> None:
+        super().__init__(name, **speech)
         self._service = service
         self._client: Any = None  # until the first update
 
@@ -101,11 +97,11 @@ class TinkerPolicy(RequestingPolicy):
         client, version = (self._service.start, 0) if frozen else (self._client, self.version)
 
         async def ask(prompt: list[int], sampling: dict[str, Any]) -> Part:
-            return await self._part(client, prompt, sampling)
+            return await self._asked(client, prompt, sampling)
 
         return await self._reply(request, ask, version=version)
 
-    async def _part(self, client: Any, prompt: list[int], sampling: dict[str, Any]) -> Part:
+    async def _asked(self, client: Any, prompt: list[int], sampling: dict[str, Any]) -> Part:
         how = types.SamplingParams(
             max_tokens=sampling["max_tokens"],
             temperature=sampling["temperature"],
@@ -118,24 +114,7 @@ class TinkerPolicy(RequestingPolicy):
             asked = client.sample_async(types.ModelInput.from_ints(prompt), 1, how)
             answer = await asyncio.wait_for(asked, PATIENCE_S)
         one = answer.sequences[0]
-        tokens, logprobs, ended = tuple(one.tokens), tuple(one.logprobs or ()), one.stop_reason
-        if len(logprobs) != len(tokens):
-            raise ServiceError(
-                f"the Tinker server gave {len(logprobs)} log-probabilities of {len(tokens)} tokens"
-            )
-        if (length := self._length(tokens, sampling["stop"])) is not None:
-            tokens, logprobs, ended = tokens[:length], logprobs[:length], "stop"
-        return Part(tokens, logprobs, ended)
-
-    def _length(self, tokens: tuple[int, ...], stop: Sequence[str]) -> int | None:
-        """Return the number of tokens up to the end of the first stop string, or None without one."""
-
-        def stopped(length: int) -> bool:
-            text = self._speech.text.decode(tokens[:length])
-            return any(one in text for one in stop)
-
-        lengths = range(len(tokens) + 1)
-        return bisect_left(lengths, True, key=stopped) if stopped(len(tokens)) else None
+        return self._part(one.tokens, one.logprobs or (), sampling)
 
 
 class TinkerService:
@@ -308,7 +287,7 @@ def write_adapter_config(folder: Path) -> None:
     made.save_pretrained(str(folder))
 
 
-def load_downloaded(config: Config, checkpoint: Path) -> tuple[Any, Any]:
+def load_trained(config: Config, checkpoint: Path) -> tuple[Any, Any]:
     """Return the base model with a checkpoint's adapter, downloaded from the server, and the tokenizer."""
     if not config.model.lora_rank:
         raise ValueError("model.lora_rank=0: full weights stay at the server")

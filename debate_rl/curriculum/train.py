@@ -89,6 +89,10 @@ def plan_lines(config: Config, run: Path, gib: float | None, ranks: Ranks) -> li
     there = None if gib is None else int(gib * 2**30)
     if config.sft.data:
         return [f"{_head(config)}; nothing is started", *_replies_lines(config, there)]
+    if config.engine.kind == "verl":
+        from debate_rl.backends.verl_api import plan_lines as verl_lines  # torch takes seconds to load
+
+        return [f"{_head(config)}; nothing is started", *verl_lines(config)]
     known_only, assumed = is_known_only(config.model), list[str]()
     try:
         data = load_run_problems(config)

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -136,7 +136,8 @@ def _connected(address: Address, patience_s: float) -> Connection:
 class RemoteProcess:
     """A process that serves the object ``factory(**settings)``; ``factory`` is "package.module:name".
 
-    ``environment`` is added to this process's environment.
+    ``environment`` is added to this process's environment. ``python`` and ``path``: another interpreter, and
+    the folders in which it finds this package; None is this process's own ``sys.path``.
     """
 
     factory: str
@@ -144,6 +145,8 @@ class RemoteProcess:
     address: Address
     log: Path
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    python: str = sys.executable
+    path: Sequence[str] | None = None
     _process: subprocess.Popen[bytes] | None = field(default=None, init=False)
 
     def start(self) -> None:
@@ -151,9 +154,10 @@ class RemoteProcess:
         self.close()
         Path(self.address.path).unlink(missing_ok=True)
         with self.log.open("ab") as log:
-            found = os.pathsep.join(str(Path(entry or ".").resolve()) for entry in sys.path)
+            entries = sys.path if self.path is None else self.path
+            found = os.pathsep.join(str(Path(entry or ".").absolute()) for entry in entries)
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-c", f"from {__name__} import serve_forever; serve_forever()"],
+                [self.python, "-P", "-c", f"from {__name__} import serve_forever; serve_forever()"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,

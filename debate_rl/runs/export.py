@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Literal, NamedTuple
@@ -83,10 +84,8 @@ def export_run(
 
 def _loaded(config: Config, path: Path) -> tuple[Any, Any]:
     """Return the model with a checkpoint's weights, in this process, and its tokenizer."""
-    if config.engine.kind == "tinker":
-        from debate_rl.backends.tinker_api import load_downloaded
-
-        return load_downloaded(config, path)
+    if config.engine.kind != "local":
+        return import_module(f"debate_rl.backends.{config.engine.kind}_api").load_trained(config, path)
     whole = config.model.model_copy(update={"quantization": "none"})  # the adapter fits the base as it was
     return load_kept(config.model_copy(update={"model": whole}), path)
 

@@ -17,7 +17,7 @@ from debate.policy import freeze, speaker_at
 from debate.prompting.prompt import check_fits
 from debate.seeds import derive_seed
 from debate.types import Policy
-from debate_rl.backends import ServiceError
+from debate_rl.backends.service import ServiceError
 from debate_rl.config import Config
 from debate_rl.engines import end_engines, local_settings, make_policy, open_summarizer
 from debate_rl.evaluation.grading import Verifying, opened_verifying
@@ -361,7 +361,7 @@ def open_training(
 def _learner(
     model: Any, config: Config, settings: LearnerConfig, group: RankGroup | None
 ) -> Learner | RankedLearner | ServiceLearner:
-    if config.engine.kind == "tinker":
+    if config.engine.kind != "local":
         from debate_rl.backends.learner import ServiceLearner
 
         return ServiceLearner(model, settings, total_steps=config.train.steps)

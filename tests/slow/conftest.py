@@ -35,3 +35,17 @@ def forked():
             return process
 
         yield start
+
+
+@pytest.fixture(scope="session")
+def start_model(tmp_path_factory, debate_command) -> Path:
+    """Return the export of a short warm start: a model that an engine can begin with."""
+    folder = tmp_path_factory.mktemp("start")
+    shorter = ("warm_start.solve_steps=60", "warm_start.debate_steps=120", "held_out.limit=4")
+    for name, *words in (
+        ("train", "quickstart", *shorter, "train.steps=0", f"run.dir={folder}/warm"),
+        ("export", folder / "warm", "--out", folder / "start"),
+    ):
+        ended = debate_command(name, *words)
+        assert ended.code == 0, ended.err
+    return folder / "start"

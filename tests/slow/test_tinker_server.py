@@ -96,16 +96,8 @@ class Server:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory, debate_command):
-    folder = tmp_path_factory.mktemp("skyrl")
-    shorter = ("warm_start.solve_steps=60", "warm_start.debate_steps=120", "held_out.limit=4")
-    for name, *words in (
-        ("train", "quickstart", *shorter, "train.steps=0", f"run.dir={folder}/warm"),
-        ("export", folder / "warm", "--out", folder / "start"),
-    ):
-        ended = debate_command(name, *words)
-        assert ended.code == 0, ended.err
-    found = Server(folder, folder / "start")
+def server(tmp_path_factory, start_model):
+    found = Server(tmp_path_factory.mktemp("skyrl"), start_model)
     found.start()
     yield found
     found.kill()
