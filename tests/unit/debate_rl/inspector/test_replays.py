@@ -8,7 +8,6 @@ import re
 import pytest
 
 from debate.types import TurnId
-from debate_rl.inspector.plain import print_replay
 from debate_rl.inspector.views.replays import (
     ReplayError,
     debate_replay_blocks,
@@ -145,19 +144,22 @@ def test_a_damaged_debate_is_named(run):
 CELLS = [{"stream": "judge", "persona": "Ann the Careful One", "round": r, **CELL} for r in (0, 1)]
 
 
+def lines(blocks):
+    return printed(lambda printer: printer.blocks(blocks))
+
+
 def test_the_final_ballot_is_called_so_everywhere(run):
     folder = run / "replays" / "one"
     (folder / "replay.json").write_text(json.dumps(FACTS | {"cells": CELLS}))
-    shown = printed(print_replay, read_replay(run, "one"))
+    shown = lines(replay_blocks(read_replay(run, "one")))
     assert "final ballot" not in shown  # an earlier replay has numbers of rounds
     (folder / "replay.json").write_text(json.dumps(FACTS | {"rounds": 1, "cells": CELLS}))
     ballot = LINE | {"turns": [[0, 0], [0, 1]], "rounds": 1}
     (folder / "debates.jsonl").write_text(json.dumps(ballot, separators=(",", ":")) + "\n")
     replay = read_replay(run, "one")
     debate = replay.debate("0.3")
-    shown = printed(print_replay, replay)
+    shown = lines(replay_blocks(replay))
     assert (shown.count("\njudge   Ann"), shown.count("  final ballot  ")) == (2, 1)
-    shown = printed(lambda printer: printer.blocks(debate_replay_blocks(debate)))
-    assert "0.1   final ballot  Ann" in shown
+    assert "0.1   final ballot  Ann" in lines(debate_replay_blocks(debate))
     page = render_blocks([*replay_blocks(replay), *debate_replay_blocks(debate)], Face(lambda link: ""))
     assert page.count(">final ballot</td>") == 2
