@@ -22,10 +22,8 @@ from debate_rl.inspector.plain import (
     print_figures,
     print_list,
     print_matches,
-    print_replay,
     print_runs,
     print_view,
-    print_why,
     printer_for,
     search_filter,
 )
@@ -40,10 +38,12 @@ from debate_rl.inspector.views.across import (
     read,
 )
 from debate_rl.inspector.views.prompts import DebatePrompts
-from debate_rl.inspector.views.replays import debate_replay_blocks, read_replay, replays
+from debate_rl.inspector.views.replays import debate_replay_blocks, read_replay, replay_blocks, replays
 from debate_rl.inspector.views.votes import attacks_on, pair_blocks, pairs_blocks
 from debate_rl.inspector.views.why import why
+from debate_rl.inspector.views.why_text import why_blocks
 from transcripts import RunStore, compile_filter
+from transcripts.record import named
 
 PAGE = 50
 
@@ -204,7 +204,10 @@ def _why(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Pr
         raise ValueError("why: name one debate by step and index, and a turn, as in why 12.3 --turn 0.1")
     config, note = config_of(store.run)
     turn = turn_of(options.turn or "0.0")
-    print_why(why(store, config, rest[0], turn, note=note), printer, as_json=options.json)
+    found = why(store, config, rest[0], turn, note=note)
+    who = f"{found.handle(found.turn)} {found.persona}, turn {named(found.turn)}"
+    title = f"debate {found.id}, {who}, problem {found.problem}"
+    print_view(found, printer, lambda: why_blocks(found), title=title, as_json=options.json)
 
 
 def _same(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
@@ -238,7 +241,11 @@ def _replays(rest: Sequence[str], options: LineOptions, store: RunStore, printer
         else:
             printer.line("no replays; debate replay RUN KEY=VALUE makes one")
     elif len(rest) == 1:
-        print_replay(read_replay(store.run, rest[0]), printer, as_json=options.json)
+        found = read_replay(store.run, rest[0])
+        figures = json_of(found.facts)
+        value = {"name": found.name, "folder": str(found.folder), **figures.pop("asked"), **figures}
+        title = f"replay {found.name}"
+        print_view(value, printer, lambda: replay_blocks(found), title=title, as_json=options.json)
     elif len(rest) == 2:
         debate = read_replay(store.run, rest[0]).debate(rest[1])
         if debate is None:

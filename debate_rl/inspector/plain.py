@@ -23,15 +23,12 @@ from debate_rl.inspector.views import adoption_view, debate_view, parse_forensic
 from debate_rl.inspector.views.debate_blocks import debate_blocks
 from debate_rl.inspector.views.parsing import parsing_blocks
 from debate_rl.inspector.views.prompts import DebatePrompts
-from debate_rl.inspector.views.replays import replay_blocks
 from debate_rl.inspector.views.votes import votes_blocks
 from transcripts import DebateRow, Record, RunStore, compile_filter
 from transcripts.record import named
 
 if TYPE_CHECKING:
     from debate_rl.inspector.runs import Overview
-    from debate_rl.inspector.views.replays import StoredReplay
-    from debate_rl.inspector.views.why import Why
 
 CODES = {
     **{"title": "1", "strong": "1", "label": "2", "faint": "2", "thinking": "2", "other": "2"},
@@ -225,22 +222,6 @@ def print_view(
         printer.json({"schema": 1, **json_of(value)})
     else:
         printer.blocks([*([Line(Span(title, "strong"))] if title else []), *blocks()])
-
-
-def print_why(why: Why, printer: Printer, *, as_json: bool = False) -> None:
-    """Print the explanation of a turn's reward."""
-    from debate_rl.inspector.views.why_text import why_blocks
-
-    who = f"{why.handle(why.turn)} {why.persona}, turn {named(why.turn)}"
-    title = f"debate {why.id}, {who}, problem {why.problem}"
-    print_view(why, printer, lambda: why_blocks(why), title=title, as_json=as_json)
-
-
-def print_replay(replay: StoredReplay, printer: Printer, *, as_json: bool = False) -> None:
-    """Print a replay's figures by stream, and by stream, persona and round, and the debates to open."""
-    figures = json_of(replay.facts)
-    value = {"name": replay.name, "folder": str(replay.folder), **figures.pop("asked"), **figures}
-    print_view(value, printer, lambda: replay_blocks(replay), title=f"replay {replay.name}", as_json=as_json)
 
 
 AROUND = 50

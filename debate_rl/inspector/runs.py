@@ -64,7 +64,7 @@ def find_runs(path: Path | str) -> list[FoundRun]:
 
 
 def run_at(path: Path | str, runs: Sequence[FoundRun]) -> FoundRun | None:
-    """Return the run of ``find_runs(path)`` if the path is its folder or its shards', or else None."""
+    """Return the only one of ``runs`` if the path is its folder or its folder of shards, else None."""
     here = Path(path).resolve()
     return runs[0] if len(runs) == 1 and runs[0].path.resolve() in (here, here.parent) else None
 

@@ -170,9 +170,6 @@ class DebateScreen(RunScreen):
         self._panel, self._folded = HOME, True
         self._late: Timer | None = None
 
-    def result(self) -> str:
-        return self.id_shown
-
     def on_mount(self) -> None:
         self._retitle()
         self._open(self.id_shown)

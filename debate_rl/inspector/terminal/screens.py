@@ -83,6 +83,9 @@ class OpenRun:
 class RunScreen(Screen[str | None]):
     """One screen: ``widgets`` between title and sub-title and a footer with the key bindings."""
 
+    id_shown = ""
+    """The debate that the screen shows, for the list below it."""
+
     def __init__(self, title: str, *widgets: Widget) -> None:
         super().__init__()
         self._widgets = widgets
@@ -93,9 +96,6 @@ class RunScreen(Screen[str | None]):
         yield from self._widgets
         yield Static(id="message", markup=False)
         yield Footer(compact=True)
-
-    def result(self) -> str | None:
-        return None
 
     def on_mount(self) -> None:
         self.watch(self, "title", self.fit_title, init=False)
@@ -163,7 +163,7 @@ class RunScreen(Screen[str | None]):
 
     def action_back(self) -> None:
         if len(self.app.screen_stack) > 2:
-            self.dismiss(self.result())
+            self.dismiss(self.id_shown)
         else:
             self.say("this is the outermost screen: q quits")
 

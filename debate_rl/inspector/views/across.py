@@ -66,7 +66,7 @@ class ProblemDebate:
 
 @dataclass(frozen=True, slots=True)
 class Across:
-    """The debates of a problem by step, ``total`` with those not shown, and notes of what is unreadable."""
+    """The debates of a problem by step. ``total`` includes those not shown; ``notes``: reading errors."""
 
     problem: str
     question: str

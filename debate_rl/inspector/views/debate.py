@@ -314,7 +314,7 @@ def pieces_of(parsed: ParsedTurn, length: int) -> tuple[Piece, ...]:
 
 @dataclass(frozen=True, slots=True)
 class AdoptionCell:
-    """One answer as written. ``number``: from 0 by first use, the same for equal and all right answers."""
+    """One answer as written. Equal answers have the same ``number`` from 0, and so do all right ones."""
 
     id: TurnId
     answer: str | None
@@ -340,7 +340,7 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class AdoptionView:
-    """Answers ``cells[agent][round]``, (N, R), None if a turn was not held; ``numbers`` different ones."""
+    """Answers by ``cells[agent][round]``, (N, R), None if a turn was not held. ``numbers``: distinct ones."""
 
     cells: tuple[tuple[AdoptionCell | None, ...], ...]
     copies: tuple[Copy, ...]

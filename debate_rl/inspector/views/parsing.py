@@ -37,7 +37,7 @@ RULES: dict[FailureReason, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """Text around a failure. ``left_out`` characters in the middle of a long ``piece`` precede ``rest``."""
+    """Text around a failure. Of a long ``piece``, ``left_out`` characters are omitted before ``rest``."""
 
     before: str
     piece: str
@@ -80,7 +80,7 @@ class FieldChange:
 
 
 def parse_forensics(record: Record) -> tuple[TurnForensics, ...]:
-    """Return the turns with failures, in order. ValueError if it is not a debate (``check_record``)."""
+    """Return the turns with failures, in order. ValueError if the record is not a debate."""
     check_record(record)
     return tuple(
         TurnForensics(
@@ -141,7 +141,7 @@ def parse_again(record: Record, turn: Turn) -> ParsedTurn:
 
 
 def reparsed(record: Record, turn: Turn) -> tuple[FieldChange, ...]:
-    """Return the fields that today's parser reads otherwise. ValueError if it is not a debate."""
+    """Return the fields that today's parser reads differently. ValueError if the record is not a debate."""
     check_record(record)
     now = parse_again(record, turn)
     text = turn.completion.text

@@ -50,7 +50,7 @@ class TokenPiece:
 
 @dataclass(frozen=True, slots=True)
 class TokenTotal:
-    """The tokens of a section and stream: count, summed advantages, mean log-probability. None: no value."""
+    """Totals of a section and stream. ``advantage`` is the sum, ``logprob`` the mean; None without values."""
 
     section: PieceKind
     stream: Stream

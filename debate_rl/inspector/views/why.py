@@ -26,7 +26,7 @@ from learner.advantages import Advantages, turns
 from learner.advantages.config import EMA_DECAY
 from learner.advantages.streams import BATCH_STD_FLOOR, GROUP_STD_EPS, GroupParts
 from learner.advantages.turns import BESIDE, StreamName
-from rewards import Rewards, ballot_box, drop_reasons
+from rewards import ballot_box, drop_reasons
 from rewards.criticism import criticised, persuasions
 from rewards.graph import Results, results_by_opponent, total
 from rewards.judging import VoteValue, consistencies, values_of_votes
@@ -267,11 +267,9 @@ class _Case:
         self.counted = [vote for vote, reason in self.cast if not reason]
 
     def reward(self, stream: str, source: str, formula: str | None = None) -> Number:
-        new, old = self._in(self.scores, stream), self._in(self.record.rewards, stream)
+        both = (self.scores, self.record.rewards)
+        new, old = (value_of(stream_named(rewards, stream), self.turn) for rewards in both)
         return self._number(new, old, source, formula) if self.step else Number(stored=old, source=source)
-
-    def _in(self, rewards: Rewards | None, stream: str) -> float | None:
-        return value_of(stream_named(rewards, stream), self.turn)
 
     def _number(
         self, value: float | None, stored: float | None, source: str, formula: str | None, kept: bool = True

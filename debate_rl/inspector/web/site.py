@@ -73,21 +73,17 @@ class Site:
         """Return a run by its name. NotFound without one."""
         with self._lock:
             known = self._seen.get(name)
-        if known is None or time.monotonic() - known[0] >= FRESH_S:
-            path = None if known is None else known[1].path
-            known = time.monotonic(), self._again(name, path)
-            with self._lock:
-                self._seen[name] = known
-        return known[1]
-
-    def _again(self, name: str, path: Path | None) -> FoundRun:
-        """Return a run without reading the others, if its folder is known."""
-        if path is not None:
+        if known is not None and time.monotonic() - known[0] < FRESH_S:
+            return known[1]
+        found = None
+        if known is not None:  # its folder is known, so that no other run is read
             with suppress(TranscriptError):
-                return find_runs(path)[0]
-        found = next((run for run in self.runs() if run.name == name), None)
+                found = find_runs(known[1].path)[0]
+        found = found or next((run for run in self.runs() if run.name == name), None)
         if found is None:
             raise NotFound(f"there is no run {name!r} here")
+        with self._lock:
+            self._seen[name] = time.monotonic(), found
         return found
 
     def store(self, name: str) -> RunStore:
@@ -143,12 +139,17 @@ class Site:
         store = self.searchable(name, filter)
         if not compile_filter(filter).words:
             return work(store)
+
+        def alone() -> Result:
+            with RunStore.open(store.run) as own:
+                return work(own)
+
         known = (name, filter, key, store.count())
         with self._lock:
             if known not in self._answers:
                 while len(self._answers) >= KEPT_ANSWERS:
                     self._answers.pop(next(iter(self._answers)))
-                self._answers[known] = self._workers.submit(_alone, store.run, work)
+                self._answers[known] = self._workers.submit(alone)
             answer = self._answers[known]
         try:
             return answer.result(LOOK_S)
@@ -173,9 +174,3 @@ class Site:
             with suppress(Exception):  # of a run that could not be opened
                 served.store.result().close()
         self._open.clear()
-
-
-def _alone(run: Path, work: Callable[[RunStore], Result]) -> Result:
-    """Return the result of work with a store of this thread's own."""
-    with RunStore.open(run) as store:
-        return work(store)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 
 import pytest
@@ -10,6 +11,7 @@ from debate import Completion, Debate, DebateConfig, Persona, Problem, Turn
 from debate.hold import votes_of
 from debate.reply import read_reply
 from debate.types import TurnId
+from debate_rl.inspector.plain import Printer, print_debate
 from rewards import RewardConfig, score_debate
 from transcripts import Record
 
@@ -75,6 +77,17 @@ def with_turn(record, which, /, **changes):
     """The record with other fields in one turn."""
     turns = tuple(replace(turn, **changes) if turn.id == which else turn for turn in record.debate.turns)
     return replace(record, debate=replace(record.debate, turns=turns))
+
+
+def printed(show, *arguments, colour=False, width=None, **options):
+    """The text that ``show`` prints on a printer, its last positional argument."""
+    stream = io.StringIO()
+    show(*arguments, Printer(stream, colour, width), **options)
+    return stream.getvalue()
+
+
+def printed_debate(record, **options):
+    return printed(print_debate, "5.0", record, **options)
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import io
 from dataclasses import replace
 from itertools import pairwise
 
@@ -12,14 +11,13 @@ from msgspec import UNSET
 from debate import DebateConfig, Problem, parse_turn, run_debates
 from debate.policies.scripted import ScriptedPolicy
 from debate.types import ParsedTurn, Span, Summary, TurnId
-from debate_rl.inspector.plain import Printer, print_debate
-from debate_rl.inspector.views import debate_view
-from debate_rl.inspector.views.debate import pieces_of
+from debate_rl.inspector.views import adoption_view, debate_view
+from debate_rl.inspector.views.debate import Copy, pieces_of
 from rewards.types import Verdicts
 from transcripts import Record, TurnAdvantages
 from transcripts.record import check_record
 
-from .conftest import judged, make, solved, with_turn
+from .conftest import judged, make, printed_debate, solved, with_turn
 
 
 def test_a_debate_is_a_grid_of_turns(circle):
@@ -135,12 +133,6 @@ def test_what_is_no_debate_is_refused_by_field(circle):
             debate_view("5.0", record)
 
 
-def printed(record):
-    stream = io.StringIO()
-    print_debate("0.0", record, Printer(stream, False, None))
-    return stream.getvalue()
-
-
 def test_a_wrong_solution_has_its_cause_where_rules_can_tell():
     said = [r"48 + 17 = 55: \boxed{55}", r"\boxed{65}", r"12 + 4 + 17 = 33: \boxed{33}"]
     script = {(n, 0): f"<solution>{text}</solution>" for n, text in enumerate(said)}
@@ -150,7 +142,8 @@ def test_a_wrong_solution_has_its_cause_where_rules_can_tell():
     record = Record(debate, 0, "p", ((False,), (True,), (False,)))
     turns = [debate_view("0.0", record).turn(TurnId(agent, 0)) for agent in range(3)]
     assert [turn.cause for turn in turns] == ["arithmetic: 48 + 17 = 55", "", ""]
-    assert printed(record).count("cause:") == printed(record).count("cause: arithmetic: 48 + 17 = 55") == 1
+    text = printed_debate(record)
+    assert text.count("cause:") == text.count("cause: arithmetic: 48 + 17 = 55") == 1
 
 
 def test_a_verdict_of_a_verifier_model_is_shown_as_no_truth():
@@ -165,5 +158,54 @@ def test_a_verdict_of_a_verifier_model_is_shown_as_no_truth():
     words = ("verdict 0.75, passes", "verdict 0.25, does not pass")
     assert said[:2] == [[f"{word}, {by}: no ground truth" for word in words], [f"no verdict {by}", ""]]
     assert {turn.grade for turn in view.spoken() if not turn.ballot} == {"ungraded"}
-    assert (printed(record).count("no ground truth"), "\x1b[2J" in printed(record)) == (4, False)
+    text = printed_debate(record)
+    assert (text.count("no ground truth"), "\x1b[2J" in text) == (4, False)
     assert debate_view("0.0", replace(record, verdicts=UNSET)).turn(TurnId(0, 0)).verdict == ""
+
+
+def numbers(view):
+    return [[cell.number for cell in row] for row in view.cells]
+
+
+def test_who_took_over_which_answer():
+    first = [solved("4.0"), solved("5"), "no solution"]
+    second = [solved("5"), solved("5.00"), solved("5")]
+    record = make([first, second, [judged("Q2 = M4"), judged(""), judged("")]])
+    record = replace(record, correct=((False, False), (False, False), ("missing", False)))
+    view = adoption_view(record)
+    # by rows of agents: 4.0 is the first answer, 5 the second, however it is written
+    assert (numbers(view), view.numbers) == ([[0, 1], [1, 1], [None, 1]], 2)
+    assert [[cell.answer for cell in row] for row in view.cells][1] == ["5", "5.00"]
+    assert [[cell.grade for cell in row] for row in view.cells][2] == ["missing", "wrong"]
+    # Q2 kept its own; K7 and M4 have a new one that Q2's turn had, which their prompts showed
+    assert view.copies == (Copy(TurnId(1, 0), TurnId(0, 1)), Copy(TurnId(1, 0), TurnId(2, 1)))
+
+
+def test_right_answers_are_one_however_they_are_written():
+    record = make([[solved("4"), solved("2+2"), solved("1")]])
+    graded = replace(record, correct=((True,), (True,), (False,)))
+    assert numbers(adoption_view(graded)) == [[0], [0], [1]]
+    assert numbers(adoption_view(replace(record, correct=None))) == [[0], [1], [2]]
+
+
+def test_what_was_not_shown_is_not_taken_over():
+    record = make([[solved("1"), solved("2"), solved("3")], [solved("2"), solved("2"), solved("3")]])
+    record = replace(record, correct=((False, False),) * 3)
+    assert adoption_view(record).copies == (Copy(TurnId(1, 0), TurnId(0, 1)),)
+    hidden = with_turn(record, TurnId(0, 1), shown=(TurnId(2, 0), TurnId(0, 0), TurnId(8, 0)))
+    assert adoption_view(hidden).copies == ()
+
+
+def test_going_back_to_ones_own_answer_is_no_copy():
+    rows = [[solved("1"), solved("2"), solved("3")], [solved("2"), solved("2"), solved("3")]]
+    record = make([*rows, [solved("1"), solved("2"), solved("3")]])
+    record = replace(record, correct=((False,) * 3,) * 3)
+    shown = (TurnId(0, 0), TurnId(1, 0), TurnId(1, 1))
+    view = adoption_view(with_turn(record, TurnId(0, 2), shown=shown))
+    assert [copy.target for copy in view.copies] == [TurnId(0, 1)]
+
+
+def test_a_turn_that_was_not_held_has_no_cell(circle):
+    held = replace(circle.debate, turns=circle.debate.turns[1:], votes=())
+    view = adoption_view(replace(circle, debate=held))
+    assert (view.cells[0][0], view.copies) == (None, ())

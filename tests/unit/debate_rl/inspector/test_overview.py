@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 from pathlib import Path
@@ -10,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from debate_rl.curriculum.record import Curriculum, Visit, write_curriculum
-from debate_rl.inspector.plain import Printer, print_runs
+from debate_rl.inspector.plain import print_runs
 from debate_rl.inspector.runs import find_runs, overviews
 from debate_rl.metrics.held_out import DIRECT, HeldOut, append_held_out
 from transcripts import write_step
 
-from .conftest import make, solved
+from .conftest import make, printed, solved
 
 
 def evaluated(step, right):
@@ -32,11 +31,9 @@ def written(run: Path, *, metrics=(), config="[train]\nsteps = 10\n", at=1000):
         os.utime(path, (at, at))
 
 
-def printed(folder, *, width=None, **options):
+def listed(folder, **options):
     """The lines of the list of runs."""
-    out = io.StringIO()
-    print_runs(overviews(find_runs(folder)), Printer(out, width=width), **options)
-    return out.getvalue().splitlines()
+    return printed(print_runs, overviews(find_runs(folder)), **options).splitlines()
 
 
 @pytest.fixture
@@ -64,7 +61,7 @@ def test_a_run_that_trains_on_held_out_problems_says_so(runs):
     written(runs / "own", config='[train]\nsteps = 10\n[env]\ndecontaminate = "never"\n', at=4000)
     own, new, *_ = overviews(find_runs(runs))
     assert (own.state, new.state) == ("test-time learning", "")
-    assert [line.count("test-time learning") for line in printed(runs, width=100)] == [0, 1, 0, 0, 0]
+    assert [line.count("test-time learning") for line in listed(runs, width=100)] == [0, 1, 0, 0, 0]
 
 
 def test_alarms_are_those_of_the_reports_detectors(runs):
@@ -83,17 +80,17 @@ def test_it_follows_the_files(runs):
 
 
 def test_lines_in_a_pipe_and_on_a_terminal(runs):
-    assert [line.split() for line in printed(runs)] == [
+    assert [line.split() for line in listed(runs)] == [
         [str(runs / "new"), "6/10", ".50→–", ".50", "–"],
         [str(runs / "old"), "6/10", ".25→.75", ".55", "0"],
         [str(runs / "bare"), "6", "–", "–", "–"],
     ]
     written(runs / ("long" * 30), at=10)
-    heads, *lines = printed(runs, width=60)
+    heads, *lines = listed(runs, width=60)
     assert max(map(len, lines)) <= 60
     assert [line.split()[:2] for line in lines[:2]] == [["new", "6/10"], ["old", "6/10"]]
     assert heads.split() == ["run", "steps", "held-out", "judge", "alarms"]
-    first = json.loads(printed(runs, as_json=True)[1])
+    first = json.loads(listed(runs, as_json=True)[1])
     assert (first["name"], first["planned"], first["before"], first["after"]) == ("old", 10, 0.25, 0.75)
     assert first["path"] == str(runs / "old")
 
@@ -127,6 +124,6 @@ def test_a_stage_of_a_curriculum_says_how_it_ended_and_why(tmp_path):
     write_curriculum(tmp_path, Curriculum(visits))
     hard, easy = overviews(find_runs(tmp_path))
     assert (easy.state, easy.why, hard.state, hard.why) == ("reached", why, "", "")
-    assert printed(tmp_path)[1].endswith(f"reached: {why}")
+    assert listed(tmp_path)[1].endswith(f"reached: {why}")
     (tmp_path / "curriculum.json").write_text("{")
     assert {one.state for one in overviews(find_runs(tmp_path))} == {""}

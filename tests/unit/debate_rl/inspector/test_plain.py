@@ -14,7 +14,6 @@ from debate_rl.inspector.plain import (
     Printer,
     json_of,
     matches,
-    print_debate,
     print_figures,
     print_list,
     print_matches,
@@ -23,7 +22,7 @@ from debate_rl.inspector.plain import (
 )
 from transcripts import RunStore, write_step
 
-from .conftest import judged, make, solved, with_turn
+from .conftest import judged, make, printed_debate, solved, with_turn
 
 SGR = re.compile(r"\x1b\[[0-9]+m")
 
@@ -32,8 +31,7 @@ SGR = re.compile(r"\x1b\[[0-9]+m")
 def store(circle, tmp_path):
     """Step 5: the circle, and a debate that all solved; step 6: one of nobody's votes."""
     easy = make([[solved(4)] * 3, [solved(4, "K7 = Q2")] * 3], own=True)
-    quiet = make([[solved(4), "none", solved(5)]])
-    quiet = type(quiet)(quiet.debate, 6, quiet.group, quiet.correct, quiet.rewards)
+    quiet = replace(make([[solved(4), "none", solved(5)]]), step=6)
     write_step(tmp_path / "run/transcripts", 5, [circle, easy])
     write_step(tmp_path / "run/transcripts", 6, [quiet])
     with RunStore.open(tmp_path / "run") as opened:
@@ -106,19 +104,13 @@ def test_figures_by_step_and_of_all(store):
     assert max(map(len, text.splitlines())) <= 80
 
 
-def show(record, **options):
-    stream = io.StringIO()
-    print_debate("5.0", record, Printer(stream, options.pop("colour", False)), **options)
-    return stream.getvalue()
-
-
 def test_a_winner_by_lot_is_named(tied):
-    assert ", drawn among K7, Q2, M4" in show(tied)
-    assert json.loads(show(tied, as_json=True))["tied"] == [[0, 0], [1, 0], [2, 0]]
+    assert ", drawn among K7, Q2, M4" in printed_debate(tied)
+    assert json.loads(printed_debate(tied, as_json=True))["tied"] == [[0, 0], [1, 0], [2, 0]]
 
 
 def test_a_debate_is_shown_whole(circle):
-    text = show(circle)
+    text = printed_debate(circle)
     for part in (
         "debate 5.0: p/1 (sums, Level 1, number, 3 agents, 2 rounds, step 5, seed 7, policy version 3)",
         "    What is 2 + 2?",
@@ -135,7 +127,7 @@ def test_a_debate_is_shown_whole(circle):
     ):
         assert part in text, part
     assert not any(part in text for part in ("<solution>", "\x1b", "drawn among"))
-    coloured = show(circle, colour=True)
+    coloured = printed_debate(circle, colour=True)
     assert "\x1b[31m✗ wrong\x1b[0m" in coloured
     assert SGR.sub("", coloured) == text
 
@@ -147,13 +139,14 @@ def test_hostile_text_is_safe_everywhere(circle):
     replies = [[solved(evil), solved(4), "x" + evil], [judged(f"K7 > M4 {evil}\nK7 ? {evil}")] * 3]
     record = make(replies, problem=problem)
     record = with_turn(record, TurnId(0, 0), handle=evil)
-    for text in (show(record), show(record, raw=True), show(record, as_json=True)):
+    for options in ({}, {"raw": True}, {"as_json": True}):
+        text = printed_debate(record, **options)
         assert all(line.isprintable() for line in text.split("\n"))
-    assert json.loads(show(record, as_json=True))["problem"]["question"] == f"What{evil}?"
+    assert json.loads(text)["problem"]["question"] == f"What{evil}?"
 
 
 def test_a_debate_in_json(circle):
-    body = json.loads(show(circle, as_json=True))
+    body = json.loads(printed_debate(circle, as_json=True))
     assert (body["schema"], body["id"], body["winner"], body["judged_round"]) == (1, "5.0", [0, 1], 1)
     turn = body["turns"][4]
     assert (turn["id"], turn["grade"], turn["answer"]) == ([1, 1], "right", "4")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 from rich.console import Console
+from tokenizers import Tokenizer, decoders, models
 
 from debate import DebateConfig, Problem, hold_debate, run_debates
 from debate.concurrency import run_async
@@ -18,11 +19,12 @@ from debate.prompting.rendering import raw_prompt
 from debate.prompting.texts import prompt_path
 from debate.types import TurnId
 from debate_rl.commands.play import Stage
-from debate_rl.inspector.plain import Printer, print_debate
 from debate_rl.inspector.views import debate_view
 from debate_rl.inspector.views.prompts import DebatePrompts, prompt_blocks
 from debate_rl.runs.provenance import prompts_checksum
 from transcripts import Record
+
+from .conftest import printed_debate
 
 PROBLEM = Problem("p", "What is 2 + 2?\x1b[2J", "4")
 SUMMARY = {"enabled": True, "max_tokens": 9}
@@ -50,10 +52,8 @@ def run_with(folder: Path, checksums, changed=()) -> Path:
     return folder
 
 
-def printed(record, **options) -> str:
-    stream = io.StringIO()
-    print_debate("0.0", record, Printer(stream, False, None), **options)
-    return stream.getvalue()
+def text_of(debate, run, **options):
+    return printed_debate(Record(debate, 0, "p"), prompts=DebatePrompts(debate, run), **options)
 
 
 def test_the_prompts_of_a_run_are_known_by_the_checksum_of_its_prompt_set(tmp_path):
@@ -74,7 +74,7 @@ def test_a_prompt_set_that_is_another_today_is_not_shown(tmp_path):
         prompts = DebatePrompts(debate, run_with(tmp_path, facts, changed))
         assert words in prompts.note
         assert prompts.of(TurnId(0, 0)).messages == ()
-        text = printed(Record(debate, 0, "p"), prompts=prompts)
+        text = printed_debate(Record(debate, 0, "p"), prompts=prompts)
         assert text.count("cannot be made again exactly") == 1
         assert "prompt, user" not in text
 
@@ -112,24 +112,24 @@ def test_an_own_prompt_set_is_read_only_where_the_run_knows_its_checksum(tmp_pat
 def test_plain_lines_have_each_prompt_before_its_reply():
     debate, requests = held(summary=SUMMARY)
     record = Record(debate, 0, "p")
-    text = printed(record, prompts=DebatePrompts(debate, None))
+    text = printed_debate(record, prompts=DebatePrompts(debate, None))
     assert text.count("prompt, user:\n") == len(requests) == 7
     assert "<U+001B>[2J" not in text.split("prompt, user:")[1]  # a prompt has no escape sequence at all
     lines = text.splitlines()
     at, system = lines.index("prompt, system:"), requests[0].messages[0].content.splitlines()
     assert "turn 0.0" in "".join(lines[at - 4 : at])
     assert lines[at + 1 : at + 1 + len(system)] == [("    " + line).rstrip() for line in system]
-    assert "prompt" not in printed(record)
+    assert "prompt" not in printed_debate(record)
 
 
 def test_json_has_the_messages(tmp_path):
     debate, requests = held(summary=SUMMARY)
-    shown = json.loads(printed(Record(debate, 0, "p"), as_json=True, prompts=DebatePrompts(debate, tmp_path)))
+    shown = json.loads(text_of(debate, tmp_path, as_json=True))
     first = [{"role": one.role, "content": one.content} for one in requests[0].messages]
     assert (shown["turns"][0]["prompt"], shown["turns"][0]["prompt_unknown"]) == (first, "")
     assert len(shown["summaries"][0]["prompt"]) == 1
     assert shown["prompts_note"].startswith("prompts as today's")
-    assert "prompt" not in json.loads(printed(Record(debate, 0, "p"), as_json=True))["turns"][0]
+    assert "prompt" not in json.loads(printed_debate(Record(debate, 0, "p"), as_json=True))["turns"][0]
 
 
 def test_play_shows_them_on_demand():
@@ -173,24 +173,24 @@ def test_a_prompt_to_a_raw_model_is_shown_as_it_was_sent_with_its_tokens(tmp_pat
     assert [one.text for one in shown] == [raw_prompt(one.messages, "tiny") for one in requests]
     assert {one.tokens for one in shown} == {0}  # this policy counted none
     counted = completed(debate, prompt_count=1234)
-    shown = printed(Record(counted, 0, "p"), prompts=DebatePrompts(counted, tmp_path))
+    shown = text_of(counted, tmp_path)
     assert "prompt, as sent, 1,234 tokens" in shown
 
 
-def test_with_a_chat_template_the_text_is_decoded_by_the_tokenizer_of_an_export(tmp_path, make_tiny):
-    debate, _ = held()
-    _, tokenizer = make_tiny(pieces=("two",))
-    ids = tuple(tokenizer("<|user|>two\n+2<|assistant|>", add_special_tokens=False).input_ids)
-    debate = completed(debate, prompt_tokens=ids)
+def test_with_a_chat_template_the_text_is_decoded_by_the_tokenizer_of_an_export(tmp_path):
+    tokenizer = Tokenizer(models.WordLevel({"<|user|>": 0, "two\n": 1, "+2": 2}, unk_token="+2"))
+    tokenizer.decoder = decoders.Fuse()
+    debate = completed(held()[0], prompt_tokens=(0, 1, 2))
     (tmp_path / "config.toml").write_text('[model]\nname_or_path = "nobody/has-this"\n')
     assert DebatePrompts(debate, tmp_path).of(TurnId(0, 0)).text == ""
-    shown = printed(Record(debate, 0, "p"), prompts=DebatePrompts(debate, tmp_path))
-    assert f"It was sent as {len(ids)} tokens; the tokenizer to show them is not on this machine." in shown
-    assert "prompt, as sent" not in shown
-    tokenizer.save_pretrained(tmp_path / "export")
+    text = text_of(debate, tmp_path)
+    assert "It was sent as 3 tokens; the tokenizer to show them is not on this machine." in text
+    assert "prompt, as sent" not in text
+    (tmp_path / "export").mkdir()
+    tokenizer.save(str(tmp_path / "export/tokenizer.json"))
     after = DebatePrompts(debate, tmp_path).of(TurnId(0, 0))
-    assert (after.text, after.tokens) == ("<|user|>two\n+2<|assistant|>", len(ids))
-    assert "prompt, as sent" in printed(Record(debate, 0, "p"), prompts=DebatePrompts(debate, tmp_path))
+    assert (after.text, after.tokens) == ("<|user|>two\n+2", 3)
+    assert "prompt, as sent" in text_of(debate, tmp_path)
     (tmp_path / "export/tokenizer.json").write_text("{")
     assert DebatePrompts(debate, tmp_path).of(TurnId(0, 0)).text == ""
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 
 import pytest
 
 from debate.types import TurnId
-from debate_rl.inspector.plain import Printer, print_replay
 from debate_rl.inspector.views.replays import (
     ReplayError,
     debate_replay_blocks,
@@ -18,6 +16,8 @@ from debate_rl.inspector.views.replays import (
     replays,
 )
 from debate_rl.inspector.web.rendering import Face, render_blocks
+
+from .conftest import printed
 
 NOTHING = [None, None]
 LINE = {
@@ -144,25 +144,22 @@ def test_a_damaged_debate_is_named(run):
 CELLS = [{"stream": "judge", "persona": "Ann the Careful One", "round": r, **CELL} for r in (0, 1)]
 
 
-def printed(show):
-    stream = io.StringIO()
-    show(Printer(stream, False, None))
-    return stream.getvalue()
+def lines(blocks):
+    return printed(lambda printer: printer.blocks(blocks))
 
 
 def test_the_final_ballot_is_called_so_everywhere(run):
     folder = run / "replays" / "one"
     (folder / "replay.json").write_text(json.dumps(FACTS | {"cells": CELLS}))
-    shown = printed(lambda printer: print_replay(read_replay(run, "one"), printer))
+    shown = lines(replay_blocks(read_replay(run, "one")))
     assert "final ballot" not in shown  # an earlier replay has numbers of rounds
     (folder / "replay.json").write_text(json.dumps(FACTS | {"rounds": 1, "cells": CELLS}))
     ballot = LINE | {"turns": [[0, 0], [0, 1]], "rounds": 1}
     (folder / "debates.jsonl").write_text(json.dumps(ballot, separators=(",", ":")) + "\n")
     replay = read_replay(run, "one")
     debate = replay.debate("0.3")
-    shown = printed(lambda printer: print_replay(replay, printer))
+    shown = lines(replay_blocks(replay))
     assert (shown.count("\njudge   Ann"), shown.count("  final ballot  ")) == (2, 1)
-    shown = printed(lambda printer: printer.blocks(debate_replay_blocks(debate)))
-    assert "0.1   final ballot  Ann" in shown
+    assert "0.1   final ballot  Ann" in lines(debate_replay_blocks(debate))
     page = render_blocks([*replay_blocks(replay), *debate_replay_blocks(debate)], Face(lambda link: ""))
     assert page.count(">final ballot</td>") == 2

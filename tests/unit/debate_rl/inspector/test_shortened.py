@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from dataclasses import replace
 
@@ -10,13 +9,13 @@ import pytest
 from msgspec.structs import replace as changed
 
 from debate.types import Compression, TurnId
-from debate_rl.inspector.plain import Printer, debate_json, print_debate, print_list
+from debate_rl.inspector.plain import debate_json, print_list
 from debate_rl.inspector.views import debate_view
 from debate_rl.inspector.views.debate_blocks import debate_blocks
 from debate_rl.inspector.web.rendering import Face, render_blocks
 from transcripts import RunStore, write_step
 
-from .conftest import make, solved
+from .conftest import make, printed, printed_debate, solved
 
 EVIL = "In short: \x1b[31m<b>4</b>"
 
@@ -29,22 +28,14 @@ def record():
     return replace(plain, debate=changed(plain.debate, rounds_saved=2, compressions=short))
 
 
-def shown(record):
-    stream = io.StringIO()
-    print_debate("0.0", record, Printer(stream, False))
-    return stream.getvalue()
-
-
 def test_plain_lines_have_the_size_and_what_others_read(record):
-    text = shown(record)
+    text = printed_debate(record)
     assert "3 agents, 1 rounds (stopped: all agree, 2 saved), " in text
-    assert re.findall("as others read it, (.*):", text) == [
-        "compressed",
-        "cut, as no shorter text could be shown",
-    ]
+    read = re.findall("as others read it, (.*):", text)
+    assert read == ["compressed", "cut, as no shorter text could be shown"]
     assert ("In short: " in text, "\x1b" in text) == (True, False)
     bare = replace(record, debate=changed(record.debate, rounds_saved=2, compressions=()))
-    assert "as others read it" not in shown(bare)
+    assert "as others read it" not in printed_debate(bare)
 
 
 def test_the_browser_shows_it_beneath_its_turn(record):
@@ -60,7 +51,6 @@ def test_json_has_both_texts_and_a_list_flags_debates_that_stopped(record, tmp_p
     texts = [(turn["compressed"], turn["compression_failed"]) for turn in body["turns"][:3]]
     assert texts == [(EVIL, False), ("so [...] 4", True), (None, False)]
     write_step(tmp_path / "run/transcripts", 5, [record, make([[solved(4)] * 3])])
-    stream = io.StringIO()
     with RunStore.open(tmp_path / "run") as store:
-        print_list(store, Printer(stream, False))
-    assert ["stopped" in line for line in stream.getvalue().splitlines()] == [False, True, False]
+        listed = printed(print_list, store).splitlines()
+    assert ["stopped" in line for line in listed] == [False, True, False]

@@ -67,8 +67,10 @@ class Reader(HTMLParser):
 
 
 @pytest.fixture
-def serve():
-    """Give a function that returns a client of the pages of a path; its sites are closed at the end."""
+def serve(monkeypatch):
+    """Return a function that returns a client of the pages of a path, which are never busy."""
+    monkeypatch.setattr(site_module, "PATIENCE_S", 60.0)
+    monkeypatch.setattr(site_module, "LOOK_S", 60.0)
     sites: list[Site] = []
 
     def client_of(path: Path, policy: AccessPolicy | None = None, host: str = "127.0.0.1:8123"):
