@@ -115,7 +115,7 @@ def to_line(record: Record, tokens_at: int | None = None) -> bytes:
     except (TypeError, ValueError, RecursionError) as error:
         raise _first_wrong(record) or FieldError("", str(error)) from error
     if (read, read.timing) != (record, record.timing):
-        raise _first_wrong(record, read) or FieldError("", "is not read back as it is")
+        raise _first_wrong(record, read) or FieldError("", "changes when it is written and read back")
     return data
 
 

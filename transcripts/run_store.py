@@ -246,7 +246,9 @@ class RunStore:
         if not whole or int(index) >= MOST_DEBATES:
             name, colon, ref = id.rpartition(":")
             hint = f"; {ref} of an evaluation is in {self.run / 'evaluations' / name}" if colon else ""
-            raise TranscriptError(f"{id!r} is no debate: write STEP.INDEX, counted from 0, as in 12.3{hint}")
+            raise TranscriptError(
+                f"{id!r} is not a debate: write STEP.INDEX, counted from 0, as in 12.3{hint}"
+            )
         return key_of(int(step), int(index))
 
     def text_read(self) -> tuple[int, int]:

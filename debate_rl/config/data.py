@@ -232,7 +232,7 @@ class HeldOutConfig(HeldOutSet):
         for name in value:
             if not re.fullmatch(r"[a-z][a-z0-9_]{0,39}", name) or name in OF_FIGURES:
                 raise ValueError(
-                    f"{name!r} becomes part of figure names; use lower-case letters, digits and _, but none "
+                    f"{name!r} becomes part of metric names; use lower-case letters, digits and _, but none "
                     f"of "
                     f"{', '.join(OF_FIGURES)}"
                 )

@@ -35,5 +35,5 @@ class EngineConfig(Settings):
     @model_validator(mode="after")
     def _of_a_service(self) -> Self:
         if self.kind != "tinker" and self.base_url is not None:
-            raise ValueError('base_url: is only used by a service; set kind = "tinker", or leave it out')
+            raise ValueError('base_url: is only used by the Tinker API; set kind = "tinker", or leave it out')
         return self

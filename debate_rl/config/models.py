@@ -155,7 +155,7 @@ class ModelConfig(Settings):
             return self
         given = f'quantization = "{self.quantization}"'
         if self.lora_rank == 0:
-            raise ValueError(f"{given}: needs a base that is not trained; set lora_rank for an adapter")
+            raise ValueError(f"{given}: needs a frozen base model; set lora_rank to train an adapter")
         if self.name_or_path is None:
             raise ValueError(f"{given}: needs a checkpoint; a tiny model cannot be quantized")
         if self.policy in ENGINES:

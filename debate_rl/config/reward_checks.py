@@ -103,7 +103,7 @@ def check_likelihood(learner: LearnerConfig, *, dynamic_sampling: int) -> None:
 def _refuse_blind(key: str, rewards: RewardConfig) -> None:
     if rewards.truth_correct in (rewards.truth_wrong, rewards.truth_missing):
         raise ValueError(
-            f"{key} finds right solutions by their truth reward, but others also get "
+            f"{key} recognizes right solutions by their truth reward, but other solutions also get "
             f"rewards.truth_correct = {rewards.truth_correct:g}"
         )
 

@@ -45,7 +45,7 @@ class TargetConfig(Settings):
     @classmethod
     def _held_out(cls, value: str) -> str:
         if not FIGURE.fullmatch(value):
-            raise ValueError(f'{value!r} is not a held-out figure; use one such as "debate/winner/accuracy"')
+            raise ValueError(f'{value!r} is not a held-out metric; use one such as "debate/winner/accuracy"')
         return value
 
     @model_validator(mode="after")

@@ -149,8 +149,8 @@ def refuse_without_truth(config: Config, data: Problems) -> None:
     )
     if scored is not None and keys:
         raise ValueError(
-            f"{keys[0]}: finds right solutions by their truth reward, but the problem {scored!r} only has "
-            f"verdicts of a verifier model; choose another key"
+            f"{keys[0]}: needs a ground-truth reward to find right solutions, but the problem {scored!r} is "
+            f"only scored by a verifier model; choose another key"
         )
     if not config.rewards.reads_likelihood:
         return
@@ -230,7 +230,7 @@ def check_labels(config: Config, data: Problems) -> None:
     told = (known and rewards.labels) or rewards.pseudo != "none" or config.train.draws_rewards
     if (keys := keys_by_truth(config.advantages)) and not told:
         raise ValueError(
-            f"{keys[0]}: finds right solutions by their truth reward, but no problem has one "
+            f"{keys[0]}: needs a ground-truth reward to find right solutions, but no problem has one "
             f"(rewards.labels = {rewards.labels:g}); choose another key"
         )
     if rewards.peer_weight == "measured" and not (known and rewards.labels):

@@ -455,7 +455,7 @@ def _refuse_ungradable(config: Config, problems: Sequence[Problem]) -> None:
             )
         if problem.kind == "rubric" and problem.rubric is UNSET and verifier.own_rubric() is None:
             raise DataError(
-                f"verifier.rubric: problem {problem.id} has no rubric, and neither has the recipe; set one"
+                f"verifier.rubric: problem {problem.id} and the recipe both have no rubric; set one"
             )
     if any(problem.kind == "code" for problem in problems):
         from envs.programs.harness import shared_sandbox

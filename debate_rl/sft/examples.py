@@ -174,7 +174,7 @@ def _verified_generation(row: Record) -> str:
     for reply, is_right, is_whole in zip(*columns, strict=False):
         if is_right is True and is_whole is True and isinstance(reply, str) and reply.strip():
             return row.whole("generations", reply.strip())
-    raise row.error("generations", "has no complete one that math-verify finds right")
+    raise row.error("generations", "has no complete generation that math-verify accepts")
 
 
 def _as_shot(problem: Problem, solution: str) -> Shot:

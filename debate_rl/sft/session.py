@@ -131,7 +131,7 @@ def _refuse_no_best(config: Config, data: Replies) -> None:
         return
     if name != HELD_BACK and not BEST_BY.fullmatch(name):
         raise ValueError(
-            f"train.keep_best={name!r}: is not a figure of an evaluation; use one such as {HELD_BACK} or "
+            f"train.keep_best={name!r}: is not a metric of an evaluation; use one such as {HELD_BACK} or "
             "eval/direct/accuracy (docs/metrics.md)"
         )
     measured = data.held_back if name == HELD_BACK else data.held_out

@@ -388,5 +388,5 @@ def gap(one: Values, other: Values) -> Estimate:
     """Return the mean difference over the problems with a value in both. DataError without such problems."""
     values = {id: one[id] - other[id] for id in one if id in other}
     if not values:
-        raise DataError("no problem has a verdict of the grader on what is compared")
+        raise DataError("the grader gave no verdict on any compared answer")
     return clustered_mean(list(values.values()), list(values), signed=True)

@@ -314,7 +314,7 @@ def _selected(
             )
     kept = [problem for problem in problems if _keeps(selection, problem)]
     if not kept:
-        raise DataError(f"{name}: no problem has all of the requested levels, subjects and ids")
+        raise DataError(f"{name}: no problem matches all of the requested levels, subjects and ids")
     return kept
 
 

@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 if sys.platform == "win32":  # Windows has neither fork nor the resource limits of a grading process
-    raise ImportError("envs grades answers with what POSIX systems have; on Windows, use it inside WSL 2")
+    raise ImportError("grading needs a POSIX system; on Windows, use it inside WSL 2")
 
 LIMIT_S = 3.0  # the default of ``Pool.limit_s``: seconds per call
 GRACE_S = 0.25

@@ -118,13 +118,12 @@ class LearnerConfig(Seeded):
             raise ValueError(f"betas must lie in [0, 1), got {self.betas}")
         if self.caps_weights and self.old_logprobs == "sampling":
             raise ValueError(
-                'tis_cap weights the trainer against the sampler, but with old_logprobs = "sampling" both '
-                "are "
-                'the sampler; leave out tis_cap, or set old_logprobs = "recompute"'
+                "tis_cap weights the trainer relative to the sampler, but with old_logprobs = "
+                '"sampling" both sides are the sampler\'s; leave out tis_cap, or set old_logprobs = "recompute"'
             )
         if self.caps_weights and self.loss in FROM_SAMPLER:
             raise ValueError(
-                f"tis_cap = {self.tis_cap} weights the trainer against the sampler, but the ratios of "
+                f"tis_cap = {self.tis_cap} weights the trainer relative to the sampler, but the ratios of "
                 f"{self.loss} already do that; leave out tis_cap"
             )
         if self.tis == "sequence_mask" and self.tis_cap == 0:

@@ -133,8 +133,8 @@ class _Indexer:
                     damaged, damaged_bytes = damaged + 1, damaged_bytes + len(line)
                 if damaged > MOST_DAMAGED or damaged_bytes > LARGEST:  # a shard may unpack endlessly
                     raise TranscriptError(
-                        f"{path}: damaged: {damaged:,} lines ({damaged_bytes:,} bytes) are no debates; what "
-                        "follows them is not read"
+                        f"{path}: damaged: {damaged:,} lines ({damaged_bytes:,} bytes) are not debates; the "
+                        "lines after them are not read"
                     )
 
     def _add(self, place: tuple[int, int, int, int], entry: IndexEntry) -> None:
