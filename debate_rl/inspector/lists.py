@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item")
 GAP, WIDE = 2, 5
-"""Cells between columns; the ``need`` from which on a column is left out on a telephone."""
+"""Cells between columns; a column with at least this ``need`` is left out on a telephone."""
 MEANINGS: tuple[tuple[str, str], ...] = (
     ("accuracy", "right / graded solutions, in round 0 and in the last round"),
     ("winner", "grade of the winner; of a step, right / graded winners"),

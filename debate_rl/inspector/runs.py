@@ -161,17 +161,12 @@ def overview(run: FoundRun) -> Overview:
             visits = record.visits if record else ()
             ends = [(visit.end or "", visit.why) for visit in visits if visit.folder == run.name]
             stage, why = ends[-1] if ends else ("", "")
-    return Overview(
-        run,
-        planned if type(planned) is int and 0 <= planned < 1 << 53 else None,
-        *_held_out(path, (_stamp(path / NAME), _stamp(path / "evaluations"))),
-        float(judged[-1]) if len(steps) else None,
-        _alarms(path, _stamp(path / METRICS)),
-        max(_stamp(file)[0] for file in files) / 1e9,
-        _setting(path, "env", "decontaminate") == "never",
-        stage,
-        why,
-    )
+    steps_planned = planned if type(planned) is int and 0 <= planned < 1 << 53 else None
+    before, after = _held_out(path, (_stamp(path / NAME), _stamp(path / "evaluations")))
+    judge, alarms = float(judged[-1]) if len(steps) else None, _alarms(path, _stamp(path / METRICS))
+    changed = max(_stamp(file)[0] for file in files) / 1e9
+    test_time = _setting(path, "env", "decontaminate") == "never"
+    return Overview(run, steps_planned, before, after, judge, alarms, changed, test_time, stage, why)
 
 
 def metrics_of(run: Path) -> Curves:

@@ -13,10 +13,7 @@ PLAIN_TERMINALS = ("vt100", "vt102", "vt220", "vt320", "linux-m")
 
 
 def run_terminal(path: Path | str, filter: str = "") -> None:
-    """Show a run or a folder of runs until the user leaves.
-
-    ValueError, in one line, without a suitable terminal; FilterError, TranscriptError.
-    """
+    """Show the runs at a path. ValueError without a suitable terminal; FilterError; TranscriptError."""
     from transcripts import compile_filter
 
     compile_filter(filter)

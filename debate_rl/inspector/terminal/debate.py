@@ -128,7 +128,7 @@ HOME, SHOWN = "m", "vwp"
 """The key of the first panel, and the keys in the footer."""
 ELSEWHERE = "the same problem in other steps, and what differs"
 WIDE = 120
-"""From this many terminal columns on, the votes are next to the text."""
+"""Minimum columns of a terminal that shows the votes next to the text."""
 LATE_S = 0.3
 """Seconds after which "reading…" replaces the previous panel."""
 

@@ -1,7 +1,7 @@
 """The content of the inspector's views as plain values: no markup, colours or files.
 
 Everything comes from a ``transcripts.Record``, which is never changed. A record that cannot come from a
-debate is refused with field and value (``checked.check_record``).
+debate is refused with field and value (``transcripts.record.check_record``).
 """
 
 from debate_rl.inspector.views.debate import DebateView, Piece, TurnView, adoption_view, debate_view

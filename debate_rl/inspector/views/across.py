@@ -316,14 +316,10 @@ def compare(before: Record, after: Record, names: tuple[str, str] = ("before", "
     keys = sorted({*old, *new}, key=lambda key: (key[0].round, key))
     votes = [VoteDifference(key[0], *key[1], old.get(key), new.get(key)) for key in keys]
     differ = tuple(vote for vote in votes if vote.before != vote.after)
-    return Comparison(
-        *names,
-        turns=tuple(_turn(before, after, turn) for turn in turns),
-        votes=differ,
-        same_votes=len(votes) - len(differ),
-        notes=tuple(_notes(before.debate, after.debate)),
-        rounds=max(record.debate.protocol.num_rounds for record in (before, after)),
-    )
+    both = tuple(_turn(before, after, turn) for turn in turns)
+    notes = tuple(_notes(before.debate, after.debate))
+    rounds = max(record.debate.protocol.num_rounds for record in (before, after))
+    return Comparison(*names, both, differ, len(votes) - len(differ), notes, rounds)
 
 
 def _outcomes(record: Record) -> dict[tuple[TurnId, Pair], str]:
@@ -355,15 +351,11 @@ def _turn(before: Record, after: Record, turn: TurnId) -> TurnDifference:
     def persona(record: Record, held: Turn | None) -> str | None:
         return record.debate.personas[turn.agent].name if held else None
 
-    return TurnDifference(
-        turn=turn,
-        personas=(persona(before, a), persona(after, b)),
-        pieces=pieces,
-        cut=cut,
-        alike=both / (both + counts["-"] + counts["+"]) if pieces else 1.0,
-        answers=(a.parsed.answer if a else None, b.parsed.answer if b else None),
-        grades=(grade_of(turn, before.correct), grade_of(turn, after.correct)),
-    )
+    personas = persona(before, a), persona(after, b)
+    alike = both / (both + counts["-"] + counts["+"]) if pieces else 1.0
+    answers = a.parsed.answer if a else None, b.parsed.answer if b else None
+    grades = grade_of(turn, before.correct), grade_of(turn, after.correct)
+    return TurnDifference(turn, personas, pieces, cut, alike, answers, grades)
 
 
 def differing(before: str, after: str) -> tuple[tuple[TextPiece, ...], bool]:

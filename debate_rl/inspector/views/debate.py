@@ -182,7 +182,7 @@ def debate_view(id: str, record: Record) -> DebateView:
     check_record(record)
     debate, protocol = record.debate, record.debate.protocol
     turns = {turn.id: turn_view(record, turn) for turn in debate.turns}
-    rounds = range(1 + max((turn.round for turn in turns), default=-1))
+    agents, rounds = range(protocol.num_agents), range(1 + max((turn.round for turn in turns), default=-1))
     size = (protocol.num_agents, protocol.num_rounds)  # without rewards, filters know the winner by margins
     peer = record.rewards.peer if record.rewards else margins(valid_votes(ballot_box(debate)), *size)
     best = best_voted(peer)
@@ -195,10 +195,7 @@ def debate_view(id: str, record: Record) -> DebateView:
         handles=handles_of(record),
         agents=protocol.num_agents,
         rounds=protocol.num_rounds,
-        turns=tuple(
-            tuple(turns.get(TurnId(agent, round_)) for round_ in rounds)
-            for agent in range(protocol.num_agents)
-        ),
+        turns=tuple(tuple(turns.get(TurnId(agent, round_)) for round_ in rounds) for agent in agents),
         winner=voted_winner(peer, seed=debate.seed),
         tied=best if len(best) > 1 else (),
         judged_round=last_judged_round(peer),

@@ -82,17 +82,12 @@ class FieldChange:
 def parse_forensics(record: Record) -> tuple[TurnForensics, ...]:
     """Return the turns with failures, in order. ValueError if the record is not a debate."""
     check_record(record)
-    return tuple(
-        TurnForensics(
-            turn.id,
-            turn.handle,
-            record.debate.personas[turn.id.agent].name,
-            turn.completion.stop_reason,
-            tuple(failure_view(failure, turn.completion.text) for failure in turn.parsed.failures),
-        )
-        for turn in record.debate.turns
-        if turn.parsed.failures
-    )
+    found: list[TurnForensics] = []
+    for turn in record.debate.turns:
+        if failures := tuple(failure_view(one, turn.completion.text) for one in turn.parsed.failures):
+            who = turn.id, turn.handle, record.debate.personas[turn.id.agent].name
+            found.append(TurnForensics(*who, turn.completion.stop_reason, failures))
+    return tuple(found)
 
 
 def failure_view(failure: ParseFailure, text: str) -> FailureView:

@@ -339,18 +339,10 @@ class _Case:
             formula = f"{wrong:g} + {score:g} * ({right:g} - {wrong:g})"
         if record.correct is None and verdict:
             source = f"a {verdict}" if verdict.startswith("verdict") else verdict
-        return {
-            "answer": turn.parsed.answer,
-            "gold": self.debate.problem.answer,
-            "grade": grade,
-            "setting": setting,
-            "reward": self.reward("truth", source, formula),
-            "score": score,
-            "parts": self._instructions(turn.parsed.answer),
-            "verdict": verdict,
-            "by": self._graded_by(),
-            "audit": grade_of(self.turn, record.correct),
-        }
+        answer, reward = turn.parsed.answer, self.reward("truth", source, formula)
+        facts = {"answer": answer, "gold": self.debate.problem.answer, "grade": grade, "setting": setting}
+        facts |= {"reward": reward, "score": score, "parts": self._instructions(answer), "verdict": verdict}
+        return facts | {"by": self._graded_by(), "audit": grade_of(self.turn, record.correct)}
 
     def _graded_by(self) -> str:
         """Return what replaced the gold answer in the turn's grade, or ""."""
@@ -509,17 +501,12 @@ def _streams(case: _Case) -> Iterator[Facts]:
             count = len(own.members) if own else 1
             alone = "alone in its group" if count == 1 else f"all {count} values of its group are equal"
             result = Number(source=f"no signal: {alone}")
-        yield {
-            "name": name,
-            "baseline": settings.baseline,
-            "scale": settings.scale,
-            "key": "persona" if settings.baseline == "rae" else stream.key,
-            "reward": _value(case, step, name),
-            "members": list(_members(step, group)) if group is not None and compares else [],
-            "centre": centre,
-            "spread": None if spread is None else Number(spread, source=SOURCES[f"scale {settings.scale}"]),
-            "advantage": result,
-        }
+        key = "persona" if settings.baseline == "rae" else stream.key
+        members = list(_members(step, group)) if group is not None and compares else []
+        divisor = None if spread is None else Number(spread, source=SOURCES[f"scale {settings.scale}"])
+        how = {"name": name, "baseline": settings.baseline, "scale": settings.scale, "key": key}
+        facts = {"reward": _value(case, step, name), "members": members, "centre": centre, "spread": divisor}
+        yield {**how, **facts, "advantage": result}
 
 
 def _members(step: Step, group: GroupParts) -> Iterator[Facts]:

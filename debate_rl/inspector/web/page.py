@@ -147,19 +147,10 @@ def show(
     """Return a page of blocks in its frame. ``values``: further values of ``page.html``."""
     links, shown = request.links if request.name else None, list(blocks)
     face = Face(links.href if links else Links("").href, piece_limit(shown), written)
-    frame = {
-        "kind": kind,
-        "title": title,
-        "blocks": shown,
-        "face": face,
-        "links": links,
-        "id": request.id,
-        "written": written,
-        "breadcrumb": _breadcrumb(request, kind),
-        "tabs": TABS,
-        "shortcuts": SHORTCUTS,
-        "meanings": (("Columns", MEANINGS), ("Fields of filters", filter_fields())),
-    }
+    frame = {"kind": kind, "title": title, "blocks": shown, "face": face, "links": links, "id": request.id}
+    frame |= {"written": written, "breadcrumb": _breadcrumb(request, kind)}
+    frame |= {"tabs": TABS, "shortcuts": SHORTCUTS}
+    frame["meanings"] = (("Columns", MEANINGS), ("Fields of filters", filter_fields()))
     absent = ("live", "near", "counts", "picked", "pages", "shown", "progress", "problem", "order")
     return HTMLResponse(render("page.html", **(dict.fromkeys(absent) | frame | values)), status)
 

@@ -105,23 +105,16 @@ def debate_list(request: PageRequest) -> Response:
         lambda store: store.debates(links.filter, newest=links.newest, after=after, limit=PAGE + 1),
     )
     rows, total = page[:PAGE], store.count()
-    live = "insert" if links.newest and after is None else "offer"
+    live = ("insert" if links.newest and after is None else "offer") if request.run.writing else None
     pages = [("First page", links.debates(), "first")] if after else []
     pages += [(f"Next {PAGE}", links.debates(after=rows[-1].id), "next")] if len(page) > PAGE else []
     ids = [f"row-{row.id}" for row in rows]
-    order = ("Oldest first", False) if links.newest else ("Newest first", True)
+    order = ("Oldest first" if links.newest else "Newest first", links.debates(newest=not links.newest))
+    counts = {"total": total, "matching": _matching(request) if links.filter else total, "steps": None}
     blocks: list[Block] = [table_of(DEBATES, rows, name="debates", row_name="row", ids=ids, body="rows")]
     none = Line("No debate matches." if links.filter else "No debate yet.", name="none")
-    return show(
-        request,
-        "debates",
-        "Debates",
-        blocks if rows else [none, *blocks],
-        counts={"total": total, "matching": _matching(request) if links.filter else total, "steps": None},
-        order=(order[0], links.debates(newest=order[1])),
-        live=live if request.run.writing else None,
-        pages=pages,
-    )
+    blocks = blocks if rows else [none, *blocks]
+    return show(request, "debates", "Debates", blocks, counts=counts, order=order, live=live, pages=pages)
 
 
 def _matching(request: PageRequest) -> int | None:
@@ -216,16 +209,11 @@ def debate_page(kind: str, title: str, read: ReadBlocks, *, of_turn: bool = Fals
         if ":" not in request.id:
             near = {"previous": _next(request, newest=not newest), "next": _next(request, newest=newest)}
         of = f"{'' if title.endswith('?') else ':'} {view.spelled(chosen)}" if chosen else ""
-        return show(
-            request,
-            kind,
-            f"{title}{of}, debate {request.id}" if kind != "debate" else f"Debate {request.id}",
-            read(request, record, view, chosen or TurnId(0, 0)),
-            near=near,
-            shown=view,
-            picked=(chosen, turns_by_round(view, chosen), named) if chosen else None,
-            written=request.query.get("written") == "1",
-        )
+        heading = f"{title}{of}, debate {request.id}" if kind != "debate" else f"Debate {request.id}"
+        blocks = read(request, record, view, chosen or TurnId(0, 0))
+        picked = (chosen, turns_by_round(view, chosen), named) if chosen else None
+        written = request.query.get("written") == "1"
+        return show(request, kind, heading, blocks, near=near, shown=view, picked=picked, written=written)
 
     return page
 

@@ -259,17 +259,9 @@ def _parts(store: RunStore, filter: str, rows: list[DebateRow], matching: int) -
     sheet = (HERE / "static" / "style.css").read_text(encoding="utf-8")
     mark = b64encode(hashlib.sha256(sheet.encode()).digest()).decode()
     table = table_of(DEBATES, rows, name="debates", row_name="row")
-    yield render(
-        "export.html",
-        sheet=sheet,
-        sheet_mark=mark,
-        mark=MARK,
-        run=store.run.resolve().name,
-        filter=filter,
-        written=len(rows),
-        matching=matching,
-        list=render_blocks([table] if rows else [], _face(held)),
-    )
+    facts = {"run": store.run.resolve().name, "filter": filter, "written": len(rows), "matching": matching}
+    listed = render_blocks([table] if rows else [], _face(held))
+    yield render("export.html", sheet=sheet, sheet_mark=mark, mark=MARK, list=listed, **facts)
     for row in rows:
         face = _face(held, f"d{row.id}-")
         head = Markup('<article class="exported" id="d{0}" data-testid="exported"><h1>Debate {0} {1}</h1>')
