@@ -119,7 +119,8 @@ class LearnerConfig(Seeded):
         if self.caps_weights and self.old_logprobs == "sampling":
             raise ValueError(
                 "tis_cap weights the trainer relative to the sampler, but with old_logprobs = "
-                '"sampling" both sides are the sampler\'s; leave out tis_cap, or set old_logprobs = "recompute"'
+                '"sampling" both sides are the sampler\'s; leave out tis_cap, or set '
+                'old_logprobs = "recompute"'
             )
         if self.caps_weights and self.loss in FROM_SAMPLER:
             raise ValueError(

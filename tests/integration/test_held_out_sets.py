@@ -121,8 +121,8 @@ def test_an_evaluation_that_was_cut_off_is_made_anew_from_its_beginning(tmp_path
         ({"far": {"split": "far", "limit": 0}}, "held_out.more.far: there are no problems to evaluate on"),
         ({"far": {"kind": "no_such"}}, "held_out.more.far.kind: 'no_such' is not known"),
         ({"far": {"kind": "gsm8k", "path": "none.jsonl"}}, "none.jsonl: No such file"),
-        ({"direct": {"split": "far"}}, "'direct' becomes part of figure names"),
-        ({"A/b": {"split": "far"}}, "'A/b' becomes part of figure names"),
+        ({"direct": {"split": "far"}}, "'direct' becomes part of metric names"),
+        ({"A/b": {"split": "far"}}, "'A/b' becomes part of metric names"),
     ],
 )
 def test_a_further_set_that_cannot_be_is_one_line_before_the_run(tmp_path, more, told):

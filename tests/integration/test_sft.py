@@ -142,7 +142,7 @@ def test_rl_begins_with_what_was_learnt(tmp_path, config_of):
     ("changes", "message"),
     [
         ({"sft": {"data": []}}, "sft.data: is empty"),
-        ({"train": {"keep_best": "loss"}}, "train.keep_best='loss': is not a figure of an evaluation"),
+        ({"train": {"keep_best": "loss"}}, "train.keep_best='loss': is not a metric of an evaluation"),
         (
             {"train": {"keep_best": "eval/sft/loss"}, "sft": {"held_back": 0}},
             r"keep_best='eval/sft/loss': is not measured; set sft.held_back",

@@ -317,5 +317,5 @@ def test_a_model_of_ones_own_machine_scores_in_this_process(tmp_path, monkeypatc
 
 def test_judges_are_not_rewarded_by_verdicts_as_if_they_were_truth(tmp_path):
     pairs = {"advantages": {"judge": {"key": "pair"}}}
-    with pytest.raises(ValueError, match=r"but the problem 'w\d' only has verdicts"):
+    with pytest.raises(ValueError, match=r"but the problem 'w\d' is only scored"):
         train(config_of(tmp_path, held_out={"limit": 0}, **pairs))

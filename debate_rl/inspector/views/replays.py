@@ -170,7 +170,7 @@ class StoredReplay:
         except FieldError as error:
             raise ReplayError(f"{path}: debate {id}: {error}") from error
         except IndexError as error:
-            raise ReplayError(f"{path}: debate {id}: has fewer personas than agents") from error
+            raise ReplayError(f"{path}: debate {id}: personas: there are fewer than agents") from error
 
 
 def replays(run: Path) -> list[ReplayName]:

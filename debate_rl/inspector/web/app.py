@@ -41,7 +41,7 @@ HEADERS = {
 }
 """Headers of every answer."""
 KINDS = {"style.css": "text/css", "inspect.js": "text/javascript", "icon.svg": "image/svg+xml"}
-MISSING = (": no debate ", " is no debate", ": there is no such folder", ": No such file or directory")
+MISSING = (": no debate ", " is not a debate", ": there is no such folder", ": No such file or directory")
 """The message for a debate or a folder that does not exist (any more)."""
 
 

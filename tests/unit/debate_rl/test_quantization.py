@@ -47,7 +47,7 @@ def model_config(folder, quantization="4bit", **changes):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"lora_rank": 0}, 'quantization = "4bit": needs a base that is not trained; set lora_rank'),
+        ({"lora_rank": 0}, 'quantization = "4bit": needs a frozen base model; set lora_rank'),
         ({"name_or_path": None, "tiny": {}}, "a tiny model cannot be quantized"),
         ({"policy": "vllm"}, "vLLM dropped bitsandbytes in 0.28"),
         ({"policy": "openai"}, 'leave out policy = "openai"'),

@@ -61,9 +61,9 @@ def test_debates_are_listed_and_read_by_id(run, step_records):
         ("7.0", "no debate 7.0; there are steps 0 to 2"),
         ("1.6", "no debate 1.6; step 1 has debates 0 to 5"),
         ("x", "'x' is not a debate: write STEP.INDEX, counted from 0, as in 12.3"),
-        ("1", "'1' is no debate"),
-        ("1.99999999", "'1.99999999' is no debate"),
-        ("²." + "1", "is no debate"),
+        ("1", "'1' is not a debate"),
+        ("1.99999999", "'1.99999999' is not a debate"),
+        ("²." + "1", "is not a debate"),
     ],
 )
 def test_an_id_that_is_none_is_refused(run, id, message):

@@ -23,7 +23,7 @@ def test_defaults_hold_together():
         ({"learner": {"lr": "fast"}}, "valid number"),
         (
             {"advantages": {"judge": {"key": "pair"}}, "rewards": {"truth_missing": 1.0}},
-            'advantages.judge.key = "pair" finds right solutions by their truth reward',
+            'advantages.judge.key = "pair" recognizes right solutions by their truth reward',
         ),
         (
             {"advantages": {"truth": {"key": "context"}}, "rewards": {"form_bonus": 0.1}},

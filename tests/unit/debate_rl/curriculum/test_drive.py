@@ -192,7 +192,7 @@ def test_a_changed_curriculum_is_refused_with_what_differs(tmp_path):
         ([{"name": "rl"}], "max_steps: is missing; a stage that learns from debates needs it"),
         ([{"name": "a", "max_steps": 3, "demote_below": 0.1}], "demote_below = 0.1: needs a figure"),
         ([EASY | {"debate": {"num_agentz": 4}}], r"stages.0 \(easy\): debate: unknown key 'num_agentz'; did"),
-        ([EASY | {"figure": "accuracy"}], "'accuracy' is not a held-out figure"),
+        ([EASY | {"figure": "accuracy"}], "'accuracy' is not a held-out metric"),
         ([EASY | {"held_out": {"every": 0}}], "held_out.every = 0: no evaluation would measure"),
     ],
 )

@@ -49,7 +49,7 @@ def test_math_answers_come_from_the_box_where_the_field_is_empty(load):
         load("math", *rows, levels=[9])
     with pytest.raises(DataError, match="levels: 1 unmatched: 9; valid: none"):
         load("file", {"question": "1 + 1?", "answer": "2"}, levels=[9])
-    with pytest.raises(DataError, match="no problem has all"):
+    with pytest.raises(DataError, match="no problem matches all"):
         load("math", *rows, levels=[3], subjects=["number theory"])
 
 
