@@ -269,7 +269,8 @@ class Config(Seeded):
     def of_stage(self, index: int, *, demotes: bool = False, **others: Table | int) -> Self:
         """Return the configuration of a stage's run, with ``others`` in addition to the stage's changes.
 
-        ``demotes``: whether it may return to the previous stage. ValueError names the stage and the key.
+        ``demotes``: whether the stage may end with a return to the previous stage. ValueError names the stage
+        and the key.
         """
         stage = (self.stages or ())[index]
         tables = merged(self.model_dump(exclude_unset=True, exclude={"stages"}), stage.tables())

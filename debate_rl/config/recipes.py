@@ -134,10 +134,10 @@ def _shipped(folder: Path) -> Path:
 
 
 def read_config(model: type[S], path: Path, overrides: Iterable[str] = ()) -> S:
-    """Return the validated configuration of a TOML file. ConfigError otherwise, in one line.
+    """Return the validated configuration of a TOML file. If it is invalid, ConfigError says why in one line.
 
     The run may come from elsewhere, so a configuration in a run folder must not name code, unless
-    ``DEBATE_OWN_CODE=1`` is set. It is refused before anything is loaded.
+    ``DEBATE_OWN_CODE=1`` is set. Such a configuration is refused before anything is loaded.
     """
     return _read(model, path, overrides, of_a_run=_is_of_a_run(path))
 
@@ -238,7 +238,7 @@ def _of_key(settings: Config, key: str) -> str:
 
 
 def read_tables(path: Path) -> dict[str, object]:
-    """Return the tables of a TOML file. ConfigError otherwise, in one line."""
+    """Return the tables of a TOML file. If it is invalid, ConfigError says why in one line."""
     try:
         return read_toml(path)
     except UnicodeDecodeError as error:
@@ -276,7 +276,9 @@ def parse_override(text: str) -> tuple[list[str], object]:
 
 
 def as_overrides(key: str, value: object, where: str) -> Iterator[str]:
-    """Yield the values of a recipe's table as ``key=value`` texts. ConfigError, with ``where``, for no key.
+    """Yield the values of a recipe's table as ``key=value`` texts.
+
+    ConfigError names an unknown key and ``where`` it is.
 
     >>> list(as_overrides("learner", {"lr": 1e-05, "loss": "grpo"}, "a.toml"))
     ['learner.lr=1e-05', 'learner.loss="grpo"']
@@ -352,9 +354,9 @@ def explain(error: ValidationError, source: str, model: type[Settings], override
 
 
 def read_facts(model: type[S], path: Path, way_out: str) -> S:
-    """Return the content of a JSON file that we wrote. OSError, or ConfigError with file, field and value.
+    """Return the content of a JSON file that we wrote. OSError if it cannot be read.
 
-    ``way_out``: what to do if it is damaged.
+    ConfigError names the file, the field and the value if it is damaged; ``way_out`` says what to do then.
     """
     try:
         return model.model_validate(read_json(path))
@@ -407,10 +409,10 @@ def read_run_config(run: Path, overrides: Iterable[str] = ()) -> Config:
 
 
 def open_run_or_recipe(name: str, overrides: Iterable[str]) -> tuple[Path | None, Config]:
-    """Return the folder of a run and its configuration, or None and that of a recipe.
+    """Return (folder, configuration) for a run, or (None, configuration) for a recipe.
 
-    A model's folder, as ``debate export`` writes it, counts as a recipe with this model and defaults
-    otherwise. A judge's folder (``--judge``) adds the protocol of its ballots.
+    A model's folder, as ``debate export`` writes it, counts as a recipe with this model and default settings.
+    A judge's folder (``--judge``) adds the protocol of its ballots.
     """
     if (Path(name) / "config.toml").is_file():
         return Path(name), read_run_config(Path(name), overrides)

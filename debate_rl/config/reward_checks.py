@@ -54,7 +54,10 @@ def check_labels(rewards: RewardConfig, verifier: VerifierConfig, control: objec
 
 
 def check_returns(debate: DebateConfig, rewards: RewardConfig, advantages: AdvantageConfig) -> None:
-    """Raise ValueError if returns of truth would reward disagreement, since agreement ends a debate early."""
+    """Raise ValueError if returns of truth would reward disagreement.
+
+    Agreement ends a debate early, so later truth rewards would be lost.
+    """
     rewarded = max(values_of(rewards.truth_weight)) > 0 and rewards.truth_rounds == "all"
     if advantages.discount and debate.min_rounds is not None and rewarded:
         raise ValueError(
@@ -82,7 +85,7 @@ def check_keys(debate: DebateConfig, advantages: AdvantageConfig) -> None:
 
 
 def check_likelihood(learner: LearnerConfig, *, dynamic_sampling: int) -> None:
-    """Raise ValueError if a likelihood reward has no frozen reader, or begins too late to matter."""
+    """Raise ValueError if a likelihood reward has no frozen reader, or becomes known too late to be used."""
     if not learner.needs_reference:
         raise ValueError(
             "rewards.likelihood_weight: needs the frozen reference, but there is none (learner.beta = 0); "

@@ -185,7 +185,7 @@ def _over_recipe(
 
 
 def merged(tables: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return nested tables with other values merged in. A list is replaced as a whole.
+    """Return nested tables with other values merged in. A list is replaced instead of merged.
 
     >>> merged({"debate": {"num_agents": 3, "num_rounds": 2}}, {"debate": {"num_rounds": 3}})
     {'debate': {'num_agents': 3, 'num_rounds': 3}}

@@ -64,9 +64,9 @@ class Driver:
         return self.config.stages or ()
 
     def drive(self) -> Curriculum:
-        """Train until the curriculum is over or a run must be resumed; return the record.
+        """Train until the curriculum is over or a run must be resumed, and return the record.
 
-        RunFolderError if the folder holds another curriculum, or if another process drives it.
+        RunFolderError if the folder contains another curriculum, or if another process is training this one.
         """
         names = [stage.name for stage in self.stages]
         if self.only is not None and self.only not in names:
@@ -97,7 +97,7 @@ class Driver:
         return {stage.name for stage in (*self.stages[:over], *others)}
 
     def _wanted(self, visit: Visit, record: Curriculum) -> bool:
-        """Return whether to do a visit now; ValueError if ``only`` cannot be done yet."""
+        """Return whether to do a visit now. ValueError if ``only`` names a stage that cannot be done yet."""
         if self.only is None or visit.name == self.only:
             return True
         if any(one.name == self.only and one.end for one in record.visits):
@@ -116,7 +116,7 @@ class Driver:
                 )
 
     def _next(self, visits: tuple[Visit, ...]) -> Visit | None:
-        """Return the current visit or the next one; None if the curriculum is over."""
+        """Return the current visit or else the next one. Return None if the curriculum is over."""
         if not visits:
             return self._begun(visits, 0, "")
         if visits[-1].end is None:
@@ -133,7 +133,7 @@ class Driver:
         return Visit(stage, name, folder, seed, start, demotes(stage, visits, self.stages))
 
     def _trained(self, visit: Visit) -> Visit | None:
-        """Train the run of a visit; return the visit with its outcome, or None if the run did not end."""
+        """Train the run of a visit. Return the visit with its outcome, or None if the run did not end."""
         stage = self.stages[visit.stage]
         config = stage_config(self.config, visit)
         begins = f"from {visit.start}" if visit.start else "from the recipe's own weights"
@@ -189,7 +189,7 @@ def stage_configs(config: Config) -> Iterator[tuple[StageConfig, Config]]:
 
 
 def check_stage_runs(config: Config, look: Look, *, over: Container[str] = ()) -> None:
-    """Find errors of all stages but those ``over`` before anything is trained; ValueError names the stage."""
+    """Check all stages except those in ``over`` before anything is trained. ValueError names the stage."""
     vocabulary: tuple[str, ...] | None = None
     for index, (stage, own) in enumerate(stage_configs(config)):
         if stage.name in over:

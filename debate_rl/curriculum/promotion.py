@@ -1,4 +1,7 @@
-"""When a stage ends and which follows: promotion by the lower end of an interval, demotion by the upper."""
+"""Decide when a stage ends and which one follows, by the lower or upper end of an interval.
+
+A stage is promoted by the lower end, and demoted by the upper end.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +31,10 @@ def ended(visit: Visit, stage: StageConfig, steps: int, looked: Looked | None) -
 
 
 def after(visit: Visit, stages: tuple[StageConfig, ...]) -> tuple[int, str] | None:
-    """Return the stage (by index) and the weights that follow a visit that has ended; None at the end.
+    """Return the index of the next stage and the weights that it starts from.
 
-    After a demotion, the stage before is visited again, from the weights that the demoted stage began with.
+    Return None if the curriculum is complete. After a demotion, the previous stage is visited again, from the
+    weights that the demoted stage started from.
     """
     if visit.end == "demoted":
         return visit.stage - 1, visit.start
@@ -47,7 +51,10 @@ def demotes(stage: int, visits: tuple[Visit, ...], stages: tuple[StageConfig, ..
 
 
 class Looked(NamedTuple):
-    """The result of an evaluation for a target after ``steps`` steps; ``outcome`` None: continue."""
+    """The result of comparing an evaluation after ``steps`` steps with a target.
+
+    The stage continues if ``outcome`` is None.
+    """
 
     target: TargetConfig
     steps: int
@@ -56,7 +63,7 @@ class Looked(NamedTuple):
 
     @property
     def why(self) -> str:
-        """The figure with its interval, and what it means, in words."""
+        """The measured value with its interval, and what it means, in words."""
         target, found = self.target, self.estimate
         bounds = interval(found.low, found.high, share, none="no interval")
         shown = f"{target.figure} {share(found.value)} ({bounds}) after {counted(self.steps, 'step')}"
@@ -79,10 +86,11 @@ def look_at(target: TargetConfig, held_out: Path, step: int) -> Looked | None:
 
 
 def outcome_of(target: TargetConfig, estimate: Estimate, step: int) -> Outcome | None:
-    """Return "reached" (promote), "demoted", or None (continue) for an estimate after ``step`` steps.
+    """Return "reached", "demoted", or None to continue, for an estimate after ``step`` steps.
 
-    Reached: the lower end of the 95% interval is at the target or above. Demoted: the upper end is below
-    ``target.demote_below``. Before ``target.min_steps`` and for a figure without an interval: None.
+    A stage is "reached" if the lower end of the 95% interval is at the target or above it. It is "demoted" if
+    the upper end is below ``target.demote_below``. It continues before ``target.min_steps``, and if the
+    figure has no interval.
 
     >>> target = TargetConfig(metric="direct/accuracy", value=0.6, min_steps=10, demote_below=0.2)
     >>> bounds = (0.7, 0.6, 0.8), (0.7, 0.59, 0.8), (0.1, 0.0, 0.19)

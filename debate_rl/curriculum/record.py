@@ -25,10 +25,11 @@ End: TypeAlias = Literal["reached", "demoted", "limit", "done"]
 
 
 class Visit(Value, frozen=True):
-    """One visit of a stage. ``stage``: its index; ``start``: the weights it began with, as RUN@STEP, or "".
+    """One visit of a stage: the training of the stage from given weights. ``stage``: the stage's index.
 
-    ``folder``: its run, below the curriculum's folder. Once it has ended: ``steps`` done, ``end``, ``why`` in
-    words, and ``value``, ``low`` and ``high`` of ``figure`` in its last evaluation, if known.
+    ``start``: the weights that the visit began with, as RUN@STEP, or "". ``folder``: its run, below the
+    curriculum's folder. After its end, ``steps``, ``end`` and ``why`` say how long it was and why it ended;
+    ``value``, ``low`` and ``high`` are those of ``figure`` in its last evaluation, if known.
     """
 
     stage: int
@@ -58,7 +59,7 @@ class CurriculumError(ValueError):
 
 
 def read_curriculum(run: Path) -> Curriculum | None:
-    """Return the record in a folder, None without one; CurriculumError for a damaged one."""
+    """Return the record in a folder, or None if there is no record. CurriculumError if it is damaged."""
     path = run / NAME
     if not path.exists():
         return None
@@ -78,7 +79,7 @@ def read_curriculum(run: Path) -> Curriculum | None:
 
 
 def write_curriculum(run: Path, record: Curriculum) -> None:
-    """Replace the record at once."""
+    """Replace the record atomically."""
     write_whole(run / NAME, msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n")
 
 
@@ -88,6 +89,6 @@ def stage_folder(run: Path, visit: Visit) -> Path:
 
 
 def stage_runs(run: Path) -> list[Path]:
-    """Return the folders of the runs of a curriculum, in the order of their visits; none of other runs."""
+    """Return the folders of the runs of a curriculum, in the order of their visits. Other runs have none."""
     record = read_curriculum(run)
     return [stage_folder(run, visit) for visit in record.visits] if record else []

@@ -44,7 +44,7 @@ SHOWN = ("loss", "eval/sft/loss", "eval/direct/accuracy", "eval/direct/generated
 
 
 def train_run(config: Config, ranks: Ranks, say: Say, tell: Say) -> tuple[dict[str, object], bool]:
-    """Train one run and print its results; return its figures, and whether an alarm ended it."""
+    """Train one run and print its results. Return its figures, and whether an alarm ended it."""
     tell(_head(config))
     session = _trained(config, ranks, tell)
     _say_end(session, say)

@@ -102,14 +102,17 @@ class ModelSteps:
         self._position = torch.empty(0)
 
     def prefill(self, ids: torch.Tensor, pad: torch.Tensor, more: int) -> torch.Tensor:
-        """Read prompts (B, P), of which the first ``pad`` (B,) are padding; ``more`` tokens may follow."""
+        """Process prompts (B, P), of which the first ``pad`` (B,) positions are padding.
+
+        ``more`` tokens may follow.
+        """
         columns = torch.arange(ids.shape[1], device=ids.device)
         self._mask = (columns >= pad[:, None]).long()
         self._position = ids.shape[1] - pad
         return self._forward(ids, (columns - pad[:, None]).clamp(min=0))
 
     def step(self, tokens: torch.Tensor) -> torch.Tensor:
-        """Read one more token of each row (B,)."""
+        """Process one more token of each row (B,)."""
         self._mask = torch.nn.functional.pad(self._mask, (0, 1), value=1)
         logits = self._forward(tokens[:, None], self._position[:, None])
         self._position = self._position + 1

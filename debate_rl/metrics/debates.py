@@ -187,11 +187,11 @@ def are_valid(debate: Debate) -> list[bool]:
 
 
 def length_metrics(debates: Sequence[Debate], *, evaluation: Author) -> dict[str, float]:
-    """Return tokens in a turn (prompt, completion, by stream), texts cut from prompts, and distinct openings.
+    """Return tokens per turn (prompt, completion, by stream), texts cut from prompts, and distinct openings.
 
     Forced tokens and outputs of programs count for the completion, but for no stream. Tokens in both streams
     count for both. ``completions/distinct`` is the fraction of a problem's texts of round 0 that are
-    different; near 1 / (K N) every sample is the same (a fixed seed).
+    different. It is near 1 / (K N) if every sample is the same (a fixed seed).
     """
     turns = [turn for debate in debates for turn in debate.turns]
     sizes = [len(turn.completion.tokens) for turn in turns]

@@ -200,7 +200,7 @@ def combined_filter(filter: str, other: str | None) -> str | None:
 
 
 def interval_of(estimate: Estimate, bounds: tuple[float, float] = (-1.0, 1.0)) -> str:
-    """Return the 95% interval, clipped to the figure's range; "none" without one.
+    """Return the 95% interval, clipped to the figure's range, or "none" if there is no interval.
 
     >>> interval_of(Estimate(0.9, 0.75, 1.05, 9, 9), (0.0, 1.0))
     '0.750 to 1.000'

@@ -169,10 +169,11 @@ def less_half(chosen: Where, clusters: Codes) -> Estimate | None:
 
 
 def own_work(study: Study) -> tuple[Where, Where, Codes]:
-    """Return three columns (n,) of votes between right and wrong work: for the wrong one, is it own, problem.
+    """Return three columns (n,), one row per vote between a right and a wrong solution.
 
-    A judge's own wrong work is compared with others' wrong work in pairs without own work. In both cases, the
-    judge's own answer was wrong.
+    The columns are whether the vote prefers the wrong one, whether the wrong one is the judge's own, and the
+    problem. Votes on a judge's own wrong work are compared with votes on others' wrong work in pairs without
+    own work. In both cases the judge's own answer was wrong.
     """
     table, clusters = study.pairs, study.clusters(study.pairs)
     wrong, own = -table["better"], table["own"]
@@ -294,7 +295,7 @@ def _graphs(study: Study) -> Iterator[Figure]:
 
 
 def _collusion(study: Study) -> Iterator[Figure]:
-    """Yield the slopes of the winner's peer reward and truth with their difference, reciprocity, and entropy.
+    """Yield the slopes of the winner's peer reward and truth, their difference, reciprocity, and entropy.
 
     The mean of all peer rewards says nothing, because votes within a debate sum to zero.
     """

@@ -88,7 +88,10 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of a look. ``p`` is adjusted for all looks of the page, None with too few cases."""
+    """The result of a look.
+
+    ``p`` is adjusted for all looks of the page, and is None if there are too few cases.
+    """
 
     look: Look
     p: float | None
@@ -163,7 +166,10 @@ def findings(looks: Sequence[Look]) -> tuple[Finding, ...]:
 
 
 def chance(estimate: Estimate | None) -> float:
-    """Return the p of a difference, or 1 without one or if its numbers are too large."""
+    """Return the p-value of a difference.
+
+    Return 1 if there is no difference, or if its numbers are too large.
+    """
     return 1.0 if estimate is None or estimate.p is None or isnan(estimate.p) else estimate.p
 
 

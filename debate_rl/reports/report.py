@@ -215,7 +215,10 @@ def learned(judged: Judged, run: Run | None, found: Found) -> Said:
 
 
 def learning_chart(run: Run) -> Chart | None:
-    """Return the small chart of held-out accuracy by step, or else training accuracy, or None."""
+    """Return the small chart of held-out accuracy by step.
+
+    Without it, return that of training accuracy, or None.
+    """
     series: list[Series] = []
     for name in (DIRECT, WINNER):
         points = [(one.step, found) for one in run.held_out if (found := one.estimate(name)) is not None]
@@ -236,7 +239,7 @@ def learning_chart(run: Run) -> Chart | None:
 
 
 def _judge(judged: Judged, found: Found) -> Said:
-    """Return whether judges beat chance, and whether that changes, bad news first."""
+    """Return whether judges beat chance and whether this changes. Bad news comes first."""
     figure = {figure.name: figure for figure in judged.figures}["judge/accuracy"]
     estimate, coin = figure.estimate, found["judge/coin"]
     if estimate is None:

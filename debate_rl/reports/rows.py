@@ -196,10 +196,10 @@ class Study:
 
 
 def _pairs(debate: JudgedDebate, personas: list[int], faults: Numbered) -> Iterator[Row]:
-    """Yield the due pairs. ``length``: ln(first / second). ``self``: the grade of the judge's answer.
+    """Yield the due pairs. ``length``: ln(first / second). ``self``: the grade of the judge's own answer.
 
-    ``better``: as in rewards.judging.better_side. ``own``: 1 if the first is the judge's, -1 if the second
-    is. ``fault``: that of the wrong side of a decidable pair, else -1.
+    ``better``: as in rewards.judging.better_side. ``own``: 1 if the first solution is the judge's own, -1 if
+    the second one is, else 0. ``fault``: the fault of the wrong side of a decidable pair, else -1.
     """
     seen: dict[TurnId, int] = {}
     for pair in debate.due:
@@ -224,7 +224,7 @@ def _pairs(debate: JudgedDebate, personas: list[int], faults: Numbered) -> Itera
 
 
 def _swaps(debate: JudgedDebate) -> Iterator[Row]:
-    """Yield pairs of decided votes on one pair in both orders: 0 consistent, 1 primacy, -1 recency."""
+    """Yield the votes of two judges on one pair in opposite orders: 0 consistent, 1 primacy, -1 recency."""
     by_pair: dict[frozenset[TurnId], list[DuePair]] = defaultdict(list)
     for pair in debate.due:
         if pair.verdict:
@@ -236,9 +236,10 @@ def _swaps(debate: JudgedDebate) -> Iterator[Row]:
 
 
 def _winner(debate: JudgedDebate) -> Iterator[Row]:
-    """Yield the graded winner of the last judged round. nan if scores cannot be compared with truth.
+    """Yield the graded winner of the last judged round.
 
-    ``majority``: the chance that the round's most frequent answer is right, with ties drawn.
+    Values are nan if scores cannot be compared with truth. ``majority``: the chance that the round's most
+    frequent answer is right, if ties are drawn by lot.
     """
     winner, record = debate.winner, debate.record
     if winner is None or debate.grade(winner) < 0:
@@ -263,9 +264,10 @@ def _winner(debate: JudgedDebate) -> Iterator[Row]:
 
 
 def _adoptions(debate: JudgedDebate) -> Iterator[Row]:
-    """Yield each answer adopted from some, but not all, of the others in the prompt.
+    """Yield each answer that was adopted from some, but not all, of the others in the prompt.
 
-    ``excess``: whether the first shown one gave it, minus the fraction of all that did.
+    ``excess``: 1 if the agent shown first gave that answer, else 0, minus the fraction of all shown agents
+    that gave it.
     """
     for turn, shown in debate.box.comparable.items():
         agent, round_ = turn
@@ -279,7 +281,7 @@ def _adoptions(debate: JudgedDebate) -> Iterator[Row]:
 
 
 def _rounds(debate: JudgedDebate) -> Iterator[Row]:
-    """Yield each round with a strict majority on some pair of its solutions; nan if undefined."""
+    """Yield each round in which some pair of solutions has a strict majority. Undefined values are nan."""
     rounds: dict[int, set[tuple[int, int]]] = defaultdict(set)
     for winner, loser in debate.edges:
         if winner.round == loser.round:

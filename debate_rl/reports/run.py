@@ -88,9 +88,10 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Means of the first, middle and last third of a figure, and last minus first with its interval.
+    """Means of the first, middle and last third of a figure, and the last minus the first with its interval.
 
-    With fewer than 12 values the bounds are infinite. ``p``: of the hypothesis that nothing changed.
+    The bounds are infinite if there are fewer than 12 values. ``p``: the p-value of the hypothesis that
+    nothing changed.
     """
 
     early: float
@@ -170,7 +171,7 @@ class Run:
         return Behind(str(self.path), filter) if self.debates else None
 
     def setting(self, key: str, kind: type = object) -> Any:
-        """Return a setting of this type (float also accepts integers), or None."""
+        """Return a setting if it has this type, else None. The type float also accepts integers."""
         return setting(self.settings, key, kind)
 
     def table(self, key: str, rows: Rows, *more: str, **words: object) -> Table:
@@ -195,7 +196,7 @@ class Run:
     def evaluated(self, name: str) -> list[tuple[int, Bounded]]:
         """Return (steps, (value, low, high)) of each held-out evaluation of a metric.
 
-        They are those that can be compared by problem, or else those of metrics.jsonl.
+        Evaluations that can be compared by problem are preferred to those in metrics.jsonl.
         """
         kept = [(one.step, bounded(one.estimate(name.removeprefix("eval/")))) for one in self.held_out]
         if any(found for _, found in kept):
@@ -213,7 +214,7 @@ class Run:
     def gained(self, name: str) -> Bounded | None:
         """Return the last evaluation minus the first, paired by problem if possible.
 
-        None with one evaluation.
+        Return None if there is only one evaluation.
         """
         evaluated = self.evaluated(name)
         if len(evaluated) < 2:

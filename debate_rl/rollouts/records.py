@@ -36,10 +36,10 @@ def step_records(
     likelihoods: Sequence[Likelihoods] = (),
     credits: Sequence[Credit] = (),
 ) -> list[Record]:
-    """Return a step's records; ``advantages``: of the turns in the order of ``transitions_of``.
+    """Return a step's records. ``advantages``: of the turns in the order of ``transitions_of``.
 
-    ``groups``: the name of each debate's group; None is its problem's id. ``mode``: the grader's.
-    ``credits``: what rewarded each debate; a record leaves out its truth.
+    ``groups``: the name of each debate's group; None means its problem's id. ``mode``: the grader's mode.
+    ``credits``: what rewarded each debate. A record leaves it out if it equals the truth.
     """
     nothing = [None] * len(debates)
     return [
@@ -64,7 +64,7 @@ def step_records(
 
 
 def of_groups(records: Sequence[Record], count: int | None) -> list[Record]:
-    """Return the records of the first ``count`` groups of a step, in order; all for None."""
+    """Return the records of the first ``count`` groups of a step, in order, or all records for None."""
     chosen = list(dict.fromkeys(record.group for record in records))[:count]
     return [record for record in records if record.group in chosen]
 
@@ -72,7 +72,7 @@ def of_groups(records: Sequence[Record], count: int | None) -> list[Record]:
 def advantages_by_debate(
     debates: Sequence[Debate], advantages: Sequence[TurnAdvantage | None]
 ) -> Iterator[tuple[TurnAdvantages, ...]]:
-    """Yield each debate's advantages in the order of its turns; turns without signal are left out."""
+    """Yield each debate's advantages in the order of its turns. Turns without a signal are left out."""
     rest = iter(advantages)
     for debate in debates:
         of_turns = {index: next(rest) for index in agent_order(debate)}
@@ -104,7 +104,7 @@ class LabelLedger:
         self.used = list(dict.fromkeys(self.used))
 
     def use(self, step: int, played: Rollout) -> dict[str, float]:
-        """Record the labels that a step uses; return its metrics."""
+        """Record the labels that a step uses, and return its metrics."""
         pairs = zip(played.debates, played.credits, strict=True)
         labelled = [debate.problem.id for debate, credit in pairs if "truth" in (credit.truth, credit.judge)]
         known = set(self.used)

@@ -120,7 +120,10 @@ class Rollout:
         return [of_learners(*pair) for pair in zip(self.debates, self.correct, strict=True)]
 
     def last_grades(self) -> Iterator[tuple[str, list[Truth]]]:
-        """Yield the last grades of the agents that learn, with the problem's id; none without a label."""
+        """Yield the last grades of the learning agents with the problem's id.
+
+        Problems without a label have none.
+        """
         for debate, table in zip(self.debates, self.visible(), strict=True):
             yield debate.problem.id, [row[-1] for row in of_learners(debate, table) or ()]
 
@@ -147,9 +150,9 @@ class RolloutWorker:
     def roll_out(
         self, step: int, draw: Callable[[int], Draw], ema: Mapping[str, float], clock: Clock
     ) -> Rollout:
-        """Hold a step's debates, and up to ``train.dynamic_sampling`` others in place of silent problems.
+        """Hold a step's debates, and up to ``train.dynamic_sampling`` more that replace silent problems.
 
-        ``draw`` returns the problems of a step. ``ema``: the running means that advantages are taken by.
+        ``draw`` returns the problems of a step. ``ema``: the running means that advantages are computed from.
         """
         drawn = draw(step)
         whole = given = self._play([self.data.train[index] for index in drawn.problems], step, (), clock)
@@ -297,7 +300,7 @@ def shown_at(config: Config, problems: Sequence[Problem], step: int) -> list[Pro
 
 
 def has_enough(tables: Sequence[Grades | None], wanted: AdaptiveConfig) -> bool:
-    """Return whether enough of a problem's debates are right and enough are wrong; ``tables``: their grades.
+    """Return whether enough of a problem's debates are right and enough are wrong. ``tables``: their grades.
 
     >>> right, both = ((False, True),), ((True, True), (True, "missing"))
     >>> has_enough([right, both], AdaptiveConfig(chunk=1, right=2, wrong=1))
@@ -352,7 +355,7 @@ def adaptive_metrics(
 
 
 def silent_groups(transitions: Sequence[Transition], config: Config, ema: Mapping[str, float]) -> int:
-    """Return how many groups have no signal; the running means do not change."""
+    """Return how many groups have no signal. The running means do not change."""
     silent = 0
     for _, members in groupby(transitions, key=lambda transition: transition.group):
         group = list(members)

@@ -1,4 +1,4 @@
-"""The canary: after every update, does the engine compute with the model that learns?
+"""The canary: check after every update that the engine computes with the weights of the learner.
 
 The engine answers a few fixed requests. Its prompts, cache, head, digests of weights and log-probabilities
 are compared with the learner's own, and the first difference is named.
@@ -80,7 +80,7 @@ class Canary:
         self._trained: dict[str, Digest] = {}
 
     def compare(self, *reports: EngineReport) -> Finding:
-        """Return how far the farthest engine is from the learner, and the first thing that is wrong."""
+        """Return the largest distance of an engine from the learner, and the first thing that is wrong."""
         dtype = getattr(torch, reports[0].dtype)
         before, self._trained = self._trained, {}
         for name, values, learns in weights_as_computed(self._model, dtype):

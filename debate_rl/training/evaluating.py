@@ -41,7 +41,7 @@ def evaluate_held_out(run: Run, step: int) -> dict[str, float]:
 
 
 def scores_of(run: Run, part: HeldOutProblems, step: int) -> Scores:
-    """Return the scores of a held-out set; its transcripts are kept as ``debate eval`` keeps them."""
+    """Return the scores of a held-out set. Its transcripts are stored as ``debate eval`` stores them."""
     config, named = run.config, [part.name] if part.name else []
 
     def tell(name: str, _done: int, total: int, work: float) -> None:

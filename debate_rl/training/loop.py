@@ -56,7 +56,7 @@ class Task:
 
 
 def train(config: Config) -> Run:
-    """Train from a configuration, or resume the run in its folder; return the run at its end."""
+    """Train from a configuration, or resume the run in its folder. Return the run at its end."""
     while True:
         with open_training(config) as run:
             train_steps(run)
@@ -75,16 +75,16 @@ def goes_on(run: Run) -> bool:
 
 
 def train_steps(run: Run, task: Task | None = None) -> None:
-    """Do the steps that are left of a run; ``run.end`` then says why it ended.
+    """Do the remaining steps of a run. ``run.end`` then says why it ended.
 
-    ``task``: what the run learns from; None is debates. Signals: see ``debate_rl.training.stops``.
+    ``task``: what the run learns from; None means debates. Signals: see ``debate_rl.training.stops``.
     """
     with run.end_recorded():
         run.end = _end_of_steps(run, task or DEBATES)
 
 
 def _end_of_steps(run: Run, task: Task) -> End:
-    """Do the remaining steps; return why the run ended."""
+    """Do the remaining steps, and return why the run ended."""
     if run.config.held_out.judge_pairs:
         from debate_rl.judge_attack.pairs import read_judgments
 
@@ -112,7 +112,7 @@ def _end_of_steps(run: Run, task: Task) -> End:
 
 
 def train_step(run: Run, step: int, lapped: Callable[[str], None] | None = None) -> dict[str, float]:
-    """Do one step on debates and return its metrics; ``lapped`` hears of each phase that ends."""
+    """Do one step on debates, and return its metrics. ``lapped`` is called with each phase that ends."""
     config, now, clock = run.config, run.config.at_step(step), Clock(lapped)
     worked = [state.seconds for state in states_of(run.policy)]
     with run.finished_steps_saved():
@@ -232,7 +232,7 @@ def schedule_metrics(config: Config, step: int) -> dict[str, float]:
 def finish_step(
     run: Run, step: int, metrics: Mapping[str, float], task: Task | None = None
 ) -> dict[str, float]:
-    """Log a finished step, evaluate and save when due; return the held-out figures, if any.
+    """Log a finished step, evaluate and save if due, and return the held-out figures, if any.
 
     A wrong engine ends the run with its steps saved.
     """
@@ -260,7 +260,7 @@ def _is_best(run: Run, figures: Mapping[str, float]) -> bool:
 
 
 def evaluate_first(run: Run, task: Task | None = None) -> dict[str, float]:
-    """Keep the held-out figures from before the first step, unless they are kept already; return them."""
+    """Return the held-out figures from before the first step, and store them unless they are stored."""
     task = task or DEBATES
     figures = _timed_evaluation(run, 0, task) if task.evaluates_first(run) else {}
     if figures:
@@ -275,7 +275,7 @@ def _timed_evaluation(run: Run, done: int, task: Task) -> dict[str, float]:
 
 
 def evaluate(run: Run, step: int) -> dict[str, float]:
-    """Return held-out figures under the names of metrics.jsonl; nothing without held-out problems."""
+    """Return held-out figures under the names of metrics.jsonl, or {} without held-out problems."""
     if not run.data.never_trained:
         return {}
     from debate_rl.training.evaluating import evaluate_held_out
@@ -314,7 +314,10 @@ def reached_limit(run: Run, spent: float) -> End | None:
 
 
 def check_first_mismatch(run: Run, metrics: Mapping[str, float]) -> None:
-    """Warn if sampler and trainer differ by more than rounding in the first step; beyond a limit, end."""
+    """Warn if sampler and trainer differ by more than rounding in the first step.
+
+    Beyond a limit, end the run.
+    """
     found, most = metrics.get("mismatch_kl", 0.0), run.config.train.max_first_mismatch
     if run.step or found <= MISMATCH:
         return

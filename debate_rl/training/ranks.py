@@ -278,7 +278,7 @@ def joined(config: Config, ranks: Ranks) -> Iterator[RankGroup | None]:
 
 
 def _device_of(config: Config, ranks: Ranks) -> str:
-    """Return the device type that ranks learn on; ValueError if this machine or recipe cannot have ranks."""
+    """Return the device type that ranks learn on. ValueError if this machine or recipe cannot have ranks."""
     device, name = resolve_device(config.model.device), config.model.device
     if os.environ.get("LOCAL_WORLD_SIZE", str(ranks.count)) != str(ranks.count):
         raise ValueError("torchrun --nnodes: ranks on several machines are not supported; start all on one")

@@ -75,7 +75,10 @@ class EngineError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """Why the steps of a run ended, in a word and a sentence. ``back_to``: the step of a rollback."""
+    """Why the steps of a run ended, as a word and a sentence.
+
+    ``back_to``: the step to which a rollback returns.
+    """
 
     reason: Reason
     why: str
@@ -154,9 +157,9 @@ class Run:
         return kept_steps(self.folder.held_out)
 
     def publish(self, version: int) -> dict[str, float]:
-        """Hand the learnt weights to the policy; return the metrics of the canary.
+        """Send the learnt weights to the policy, and return the metrics of the canary.
 
-        An engine with weights of its own is compared with the learner at once; ``fault`` is the result.
+        An engine with weights of its own is compared with the learner immediately. ``fault`` is the result.
         """
         try:
             run_async(self.policy.update(self.model, version))
@@ -181,7 +184,7 @@ class Run:
 
     @property
     def best_of(self) -> str:
-        """The figure and the problems that choose the best checkpoint; others begin a new choice."""
+        """The figure and the problems that choose the best checkpoint. A change begins a new choice."""
         return f"{best_by(self.config)} on {problems_checksum(self.data.never_trained)}"
 
     def save(self) -> None:
@@ -218,7 +221,7 @@ class Run:
         return f"{done} are saved in {self.folder.checkpoints}; the same command resumes from there"
 
     def restore(self) -> None:
-        """Resume from the newest good checkpoint, if any; publish the weights before any sampling."""
+        """Resume from the newest good checkpoint, if any, and publish the weights before any sampling."""
         path, version = latest_good(self.folder.checkpoints), self.policy.version
         if path is not None:
             state = load_checkpoint(path, model=self.model, parts={"learner": self.learner}, verify=False)
@@ -263,7 +266,7 @@ class Run:
 
     @contextmanager
     def end_recorded(self) -> Iterator[None]:
-        """Write into run.json why the block ended; save the finished steps at a signal."""
+        """Write into run.json why the block ended. Save the finished steps if a signal ended it."""
         try:
             yield
         except BaseException as error:
@@ -293,7 +296,7 @@ class Run:
 
     @contextmanager
     def warm_started_weights(self) -> Iterator[None]:
-        """Put the weights of the warm start into the model for a while."""
+        """Put the weights of the warm start into the model within this block."""
         path = latest_good(self.folder.path / WARM_START)
         if path is None:
             raise ValueError(f"{self.folder.path}: has no warm-started weights")
@@ -373,7 +376,7 @@ def _learner(
 
 
 def _open_helpers(run: Run) -> None:
-    """Open what the recipe asks for besides the learner: the reader of likelihoods and the canary."""
+    """Open the reader of likelihoods and the canary, if the recipe needs them."""
     config, learner = run.config, run.learner
     if config.rewards.reads_likelihood:
         from debate_rl.likelihood import open_reader

@@ -144,9 +144,10 @@ ARGUMENTS: Mapping[str, Reader] = {
 
 
 def of(check: Callable[..., bool], /, **others: Reader) -> Instruction:
-    """Return the instruction of a check, whose parameters after the response are the arguments.
+    """Return the instruction that a check function defines.
 
-    ``others`` overrides the parsers of ``ARGUMENTS``.
+    Its arguments are the check's parameters after ``response``. ``others`` overrides the parsers of
+    ``ARGUMENTS``.
     """
     names = list(signature(check).parameters)[1:]
     return Instruction(check, {name: others.get(name) or ARGUMENTS[name] for name in names})

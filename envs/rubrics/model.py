@@ -236,7 +236,7 @@ class VerifierModel:
 
 
 def together(verdicts: list[Verdict]) -> Verdict:
-    """Return the mean of the scores; no verdict unless more than half of the samples have a score.
+    """Return the mean of the scores. There is no verdict unless more than half of the samples have a score.
 
     >>> together([Verdict(1.0), Verdict(0.5), Verdict(None, "several")]).score
     0.75

@@ -33,14 +33,14 @@ _NUMBER = re.compile(r"[+-]?(?:[0-9]{1,9}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})")
 
 
 class Stated(NamedTuple):
-    """The value of a verdict as written; None and the fault if there is no verdict."""
+    """The value of a verdict as written. Without a verdict, the value is None and ``fault`` is the reason."""
 
     value: str | None
     fault: str = ""
 
 
 class Verdict(NamedTuple):
-    """A score in [0, 1]; None and the fault if there is no score."""
+    """A score in [0, 1]. Without a valid score, ``score`` is None and ``fault`` is the reason."""
 
     score: float | None
     fault: str = ""
@@ -78,7 +78,7 @@ def _value(line: str, code: str) -> str | None:
 
 
 def score_of(value: Stated) -> Verdict:
-    """Return the score in a statement, or the fault if there is no valid score.
+    """Return the score in a statement, or the reason why there is no valid score.
 
     >>> [score_of(Stated(text)) for text in ("0.8", "1.", "8/10")]
     [Verdict(score=0.8, fault=''), Verdict(score=1.0, fault=''), Verdict(score=None, fault='out_of_range')]
@@ -92,7 +92,7 @@ def score_of(value: Stated) -> Verdict:
 
 
 def label_of(value: Stated, labels: Collection[str]) -> Stated:
-    """Return the label in a statement, spelled as in ``labels``, or the fault if there is no valid label.
+    """Return the label in a statement, spelled as in ``labels``, or the reason why there is no valid label.
 
     >>> label_of(Stated("Arithmetic."), ("misread", "arithmetic"))
     Stated(value='arithmetic', fault='')
