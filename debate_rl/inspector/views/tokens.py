@@ -50,7 +50,10 @@ class TokenPiece:
 
 @dataclass(frozen=True, slots=True)
 class TokenTotal:
-    """Totals of a section and stream. ``advantage`` is the sum, ``logprob`` the mean; None without values."""
+    """The number of tokens of a section and stream, their summed advantages and mean log-probability.
+
+    A value is None if no token has one.
+    """
 
     section: PieceKind
     stream: Stream
@@ -116,12 +119,18 @@ def _tokens(record: Record, turn: Turn, evaluation: Author) -> Iterator[TokenPie
     bounds = np.array([piece.end for piece in pieces], np.int64)
     inside = np.searchsorted(bounds, np.array(starts, np.int64), side="right").tolist()
     for index, (start, end) in enumerate(zip(starts, [*starts[1:], len(text)], strict=True)):
-        sampled, stream = streams[index] > 0, STREAMS[int(streams[index])]
-        section = pieces[inside[index]].kind if inside[index] < len(pieces) else "other"
-        weight = float(weights[index]) if weights is not None and sampled else None
-        logprob = completion.logprobs[index] if sampled else None
-        where = index, completion.tokens[index], start, end, text[start:end]
-        yield TokenPiece(*where, section, stream, weight, logprob)
+        sampled = streams[index] > 0
+        yield TokenPiece(
+            index,
+            completion.tokens[index],
+            start,
+            end,
+            text[start:end],
+            pieces[inside[index]].kind if inside[index] < len(pieces) else "other",
+            STREAMS[int(streams[index])],
+            float(weights[index]) if weights is not None and sampled else None,
+            completion.logprobs[index] if sampled else None,
+        )
 
 
 def _totals(tokens: Sequence[TokenPiece]) -> Iterator[TokenTotal]:

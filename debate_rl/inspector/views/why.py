@@ -267,6 +267,7 @@ class _Case:
         self.counted = [vote for vote, reason in self.cast if not reason]
 
     def reward(self, stream: str, source: str, formula: str | None = None) -> Number:
+        """Return a reward of the turn. Without a formula, only its value is shown."""
         both = (self.scores, self.record.rewards)
         new, old = (value_of(stream_named(rewards, stream), self.turn) for rewards in both)
         return self._number(new, old, source, formula) if self.step else Number(stored=old, source=source)
@@ -339,10 +340,18 @@ class _Case:
             formula = f"{wrong:g} + {score:g} * ({right:g} - {wrong:g})"
         if record.correct is None and verdict:
             source = f"a {verdict}" if verdict.startswith("verdict") else verdict
-        answer, reward = turn.parsed.answer, self.reward("truth", source, formula)
-        facts = {"answer": answer, "gold": self.debate.problem.answer, "grade": grade, "setting": setting}
-        facts |= {"reward": reward, "score": score, "parts": self._instructions(answer), "verdict": verdict}
-        return facts | {"by": self._graded_by(), "audit": grade_of(self.turn, record.correct)}
+        return {
+            "answer": turn.parsed.answer,
+            "gold": self.debate.problem.answer,
+            "grade": grade,
+            "setting": setting,
+            "reward": self.reward("truth", source, formula),
+            "score": score,
+            "parts": self._instructions(turn.parsed.answer),
+            "verdict": verdict,
+            "by": self._graded_by(),
+            "audit": grade_of(self.turn, record.correct),
+        }
 
     def _graded_by(self) -> str:
         """Return what replaced the gold answer in the turn's grade, or ""."""
@@ -504,9 +513,17 @@ def _streams(case: _Case) -> Iterator[Facts]:
         key = "persona" if settings.baseline == "rae" else stream.key
         members = list(_members(step, group)) if group is not None and compares else []
         divisor = None if spread is None else Number(spread, source=SOURCES[f"scale {settings.scale}"])
-        how = {"name": name, "baseline": settings.baseline, "scale": settings.scale, "key": key}
-        facts = {"reward": _value(case, step, name), "members": members, "centre": centre, "spread": divisor}
-        yield {**how, **facts, "advantage": result}
+        yield {
+            "name": name,
+            "baseline": settings.baseline,
+            "scale": settings.scale,
+            "key": key,
+            "reward": _value(case, step, name),
+            "members": members,
+            "centre": centre,
+            "spread": divisor,
+            "advantage": result,
+        }
 
 
 def _members(step: Step, group: GroupParts) -> Iterator[Facts]:

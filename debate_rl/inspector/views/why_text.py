@@ -41,8 +41,12 @@ Term: TypeAlias = tuple[float, str]
 
 
 def sentence(parts: Facts) -> str:
-    """Return what the solution's tokens get and why, then the same for the vote's tokens."""
-    peer, truth, judge, format, streams, total = parts.values()
+    """Return what the solution's tokens get and why, then the same for the vote's tokens.
+
+    If rounding prevents the sum from adding up, the rest is named. ``parts``: those of ``Why``.
+    """
+    peer, truth, judge, format = (parts[name] for name in ("peer", "truth", "judge", "format"))
+    streams, total = parts["streams"], parts["total"]
     by_name = {stream["name"]: stream for stream in streams}
     about = "a valid vote, as was due" if format["counted"] else "no valid vote, and one was due"
     form = [(value, about) for value in _values(total, "format") if abs(value) > NOTHING]

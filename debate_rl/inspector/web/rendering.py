@@ -87,17 +87,23 @@ class Face:
         whole, limit = block.plain, self.piece if block.whole else MOST_OF_A_TEXT
         limit = len(whole) if block.kind == "raw" else limit
         if not isinstance(block.text, str):
-            shown, left = list[Markup](), limit
-            for span in block.text:
-                shown += [_marked(span._replace(text=span.text[:left]))] if left > 0 else []
-                left -= len(span.text)
-            return Clip(Markup().join(shown), len(whole), max(0, -left))
+            shown = list(_beginning(block.text, limit))
+            length = sum(len(span.text) for span in shown)
+            return Clip(Markup().join(map(_marked, shown)), len(whole), len(whole) - length)
         text = head(whole, limit) if len(whole) > limit else whole
         markup = seen(text)
         if block.typeset and not self.written:
             most = min(MOST_MARKUP, MOST_MATHEMATICS * max(len(text), 1000))
             markup = Markup(with_mathematics(text, seen, most))
         return Clip(markup, len(whole), len(whole) - len(text))
+
+
+def _beginning(text: Iterable[Span], most: int) -> Iterable[Span]:
+    """Yield the first characters of some spans."""
+    for span in text:
+        if most > 0:
+            yield span._replace(text=span.text[:most])
+        most -= len(span.text)
 
 
 def _marked(span: Span) -> Markup:
@@ -111,11 +117,15 @@ def piece_limit(blocks: Iterable[Block]) -> int:
     >>> piece_limit([]), piece_limit([Text("", whole=Link(()))] * 45)
     (4000, 2000)
     """
-    pieces, left = 0, list(blocks)
-    for block in left:  # grows as sections are opened
-        left += block.blocks if isinstance(block, Section) else ()
-        pieces += isinstance(block, Text) and block.whole is not None
+    pieces = _pieces(blocks)
     return max(LEAST_OF_A_PIECE, min(MOST_OF_A_PIECE, PAGE_CHARACTERS // max(1, pieces)))
+
+
+def _pieces(blocks: Iterable[Block]) -> int:
+    return sum(
+        _pieces(block.blocks) if isinstance(block, Section) else isinstance(block, Text) and bool(block.whole)
+        for block in blocks
+    )
 
 
 def typeset_answer(text: str, *, written: bool = False) -> Markup:
@@ -259,9 +269,17 @@ def _parts(store: RunStore, filter: str, rows: list[DebateRow], matching: int) -
     sheet = (HERE / "static" / "style.css").read_text(encoding="utf-8")
     mark = b64encode(hashlib.sha256(sheet.encode()).digest()).decode()
     table = table_of(DEBATES, rows, name="debates", row_name="row")
-    facts = {"run": store.run.resolve().name, "filter": filter, "written": len(rows), "matching": matching}
-    listed = render_blocks([table] if rows else [], _face(held))
-    yield render("export.html", sheet=sheet, sheet_mark=mark, mark=MARK, list=listed, **facts)
+    yield render(
+        "export.html",
+        sheet=sheet,
+        sheet_mark=mark,
+        mark=MARK,
+        run=store.run.resolve().name,
+        filter=filter,
+        written=len(rows),
+        matching=matching,
+        list=render_blocks([table] if rows else [], _face(held)),
+    )
     for row in rows:
         face = _face(held, f"d{row.id}-")
         head = Markup('<article class="exported" id="d{0}" data-testid="exported"><h1>Debate {0} {1}</h1>')
