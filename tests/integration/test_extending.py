@@ -11,14 +11,17 @@ from debate import DebateConfig
 from debate.policy import own_policy
 from debate_rl.config import Config
 from debate_rl.config.recipes import load_config
+from debate_rl.inference.local import LocalPolicy
 from debate_rl.metrics.step_log import read_metrics
 from debate_rl.training.loop import finish_step, train_step
 from debate_rl.training.run import open_training
 from envs import load_environment
+from learner import Learner, LearnerConfig
 from rewards import RewardConfig, score_votes
+from transcripts import RunStore
 
 PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
-MODULES = ("my_env", "my_reward", "my_loss", "my_personas", "my_policy")
+MODULES = ("my_env", "my_reward", "my_loss", "my_personas", "my_policy", "my_loop")
 
 
 @pytest.fixture
@@ -47,6 +50,26 @@ def test_the_configuration_trains_with_all_five(folder):
         assert set(session.policy.spent) == {0, 1, 2}
         assert min(session.policy.spent.values()) > 0
     assert [line["step"] for line in read_metrics(folder / "runs/mine/metrics.jsonl")] == [0]
+
+
+def test_the_loop_stores_and_learns(folder, make_tiny):
+    twice = load_environment("my_env:Twice")
+    problems = twice.problems(split="train", limit=2, seed=0)
+    solutions = [f"<solution>\\boxed{{{one.answer}}}</solution>" for one in problems]
+    model, tokenizer = make_tiny(solutions, fallback="none")
+    before = model.get_input_embeddings().weight.detach().clone()
+    policy = LocalPolicy(model, tokenizer, context_tokens=None)
+    learner = Learner(model, LearnerConfig(lr=1e-2, warmup_steps=0), total_steps=2)
+    protocol = DebateConfig(num_agents=3, num_rounds=1, max_tokens=24, prompts="tiny")
+    loop = importlib.import_module("my_loop").train
+    loop(policy, learner, model, problems, twice, protocol, folder / "transcripts", steps=2)
+    assert learner.steps == 2
+    assert not model.get_input_embeddings().weight.equal(before)
+    with RunStore.open(folder) as run:
+        records = [record for _, record in run.records()]
+    assert [record.step for record in records] == [0] * 8 + [1] * 8
+    versions = {(one.step, turn.completion.policy_version) for one in records for turn in one.debate.turns}
+    assert versions == {(0, 0), (1, 1)}
 
 
 def test_each_example_does_what_it_says(folder):
