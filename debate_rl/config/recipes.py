@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from debate.files import DEEPEST, read_json, read_toml
 from debate.settings import Settings
 from debate_rl.config import Config
+from debate_rl.config.engine import EngineConfig
 from debate_rl.config.judges import JUDGE, judge_tables
 from debate_rl.config.keys import key_type, table_of, takes_none_as_a_word
 from debate_rl.config.stages import merged, with_recipes
@@ -47,6 +48,8 @@ OWN_CODE = (
     "learner.loss",
 )
 """Keys that may name custom code."""
+OF_VERL: dict[str, object] = {"engine.python": EngineConfig().python, "engine.overrides": []}
+"""Keys that decide which programs verl runs, with values that are not custom code."""
 
 
 class ConfigError(ValueError):
@@ -442,8 +445,11 @@ def _refuse_own_code(tables: Mapping[str, object], path: Path) -> None:
         )
 
 
-def named_code(tables: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+def named_code(tables: Mapping[str, object]) -> Iterator[tuple[str, object]]:
     """Yield each key whose value names code, and the value."""
+    for key, harmless in OF_VERL.items():
+        if (value := _value_at(tables, key)) not in (None, harmless):
+            yield key, value
     for key in _keys_of_code(tables):
         value = _value_at(tables, key)
         if isinstance(value, str) and ":" in value:

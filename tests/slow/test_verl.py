@@ -100,7 +100,10 @@ def workers_of(owner: int) -> list[int]:
     return [int(pid) for pid, _, words in rows if int(pid) in below and "WorkerDict" in words]
 
 
-def test_a_run_survives_the_loss_of_a_worker_and_learns_as_one_process(start_model, tmp_path, debate_command):
+def test_a_run_survives_the_loss_of_a_worker_and_learns_as_one_process(
+    start_model, tmp_path, debate_command, monkeypatch
+):
+    monkeypatch.setenv("DEBATE_OWN_CODE", "1")  # the run names the Python that runs verl
     run, rows, out = tmp_path / "run", tmp_path / "rows", tmp_path / "exported"
     rows.mkdir()
     recipe = write_recipe(tmp_path / "recipe.toml", RECIPE, {"model": {"name_or_path": str(start_model)}})

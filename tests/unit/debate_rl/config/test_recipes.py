@@ -201,6 +201,17 @@ def test_what_lies_in_a_run_is_of_the_run_by_whatever_path_it_is_named(beside, t
             load_config(Config, str(tmp_path / name))
 
 
+@pytest.mark.parametrize("line", ['python = "evil/python"', 'overrides = ["+a.external_lib=evil"]'])
+def test_a_run_does_not_choose_what_verl_executes(line, tmp_path, monkeypatch):
+    monkeypatch.delenv("DEBATE_OWN_CODE", raising=False)
+    (tmp_path / "run.json").touch()
+    config = written(tmp_path, "config.toml", f'[model.tiny]\n[engine]\nkind = "verl"\n{line}\n')
+    with pytest.raises(ConfigError, match=f"engine.{line.split()[0]}=.*evil.* names code"):
+        load_config(Config, str(config))
+    monkeypatch.setenv("DEBATE_OWN_CODE", "1")
+    assert load_config(Config, str(config)).engine.kind == "verl"
+
+
 def written(folder, name, text):
     (folder / name).write_text(text)
     return folder / name
