@@ -91,7 +91,7 @@ class VerlService:
 
     @cached_property
     def remote(self) -> Remote:
-        """The connection to verl's process, which is started at the first use."""
+        """The connection to verl's process, which the first use starts. ValueError if it cannot start."""
         engine, run = self._config.engine, Path(self._config.run.dir)
         self._process = RemoteProcess(
             SERVER,
@@ -283,5 +283,6 @@ def open_service(config: Config, **speech: Any) -> tuple[VerlService, Any, VerlP
         raise ValueError(f"engine.python={config.engine.python}: has verl {found}; install verl {VERL}")
     tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=False)
     service = VerlService(config, verl_words(config))
+    _ = service.remote  # started now, so that a mistake ends the command before any step
     policy = VerlPolicy(service, name, context_tokens=config.debate.context_tokens, **speech)
     return service, tokenizer, policy

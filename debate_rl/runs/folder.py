@@ -46,7 +46,7 @@ from debate_rl.runs.provenance import (
 LOCK = ".lock"
 LOOK_S = 0.05
 """Seconds after which a lock that is held is tried once more."""
-NOT_YET_A_RUN = (LOCK, "run.json", ".run.json.new", ".config.toml.new")
+NOT_YET_A_RUN = (LOCK, "run.json", ".run.json.new", ".config.toml.new", "engines.log", "verl.log")
 """What a start leaves that ended before the folder was a run: the same command begins again."""
 
 

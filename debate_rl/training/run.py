@@ -177,8 +177,10 @@ class Run:
     def refuse_wrong_engine(self) -> None:
         """End a run whose engine does not compute with the learnt weights."""
         if self.fault:
+            policy, kind = self.config.model.policy, self.config.engine.kind
+            name = f"model.policy={policy}" if kind == "local" else f"engine.kind={kind}"
             raise EngineError(
-                f"model.policy={self.config.model.policy}: after update {self.step}, {self.fault}; "
+                f"{name}: after update {self.step}, {self.fault}; "
                 f"{self.step} of {self.config.train.steps} steps are saved in {self.folder.checkpoints}"
             )
 

@@ -117,7 +117,7 @@ def test_a_folder_that_is_not_a_run_is_left_alone(tmp_path: Path):
 
 def test_a_start_killed_before_the_configuration_was_written_can_be_repeated(tmp_path: Path):
     opened(tmp_path / "a").config.unlink()
-    for name in (".run.json.new", ".config.toml.new"):  # half written
+    for name in (".run.json.new", ".config.toml.new", "verl.log"):  # half written, or of a failed start
         (tmp_path / "a" / name).write_bytes(b"{")
     assert not opened(tmp_path / "a").resumed
     assert opened(tmp_path / "a").resumed
