@@ -25,7 +25,7 @@ pytestmark = [
 IMPATIENT = """
 import sys
 from debate_rl.backends import tinker_api
-tinker_api.PATIENCE_S = 90.0
+tinker_api.PATIENCE_S = 60.0
 from debate_rl.commands.main import run
 sys.argv = ["debate", *sys.argv[1:]]
 run()
