@@ -18,6 +18,10 @@ from envs.grading.extraction import extract
 from envs.grading.grader import Grader, default_grader, find_answer
 from envs.types import GRADE_KINDS, Grade, GradeKind, GradeStatus, Mode
 
+REASONING_GYM, VERIFIERS = "reasoning_gym", "verifiers:"
+GENERATORS = (*FAMILIES, REASONING_GYM)
+"""Environments that generate problems, with splits that share none."""
+
 
 class Environment(Protocol):
     """Problems and their grading: everything that training and evaluation need from a task.
@@ -83,7 +87,15 @@ class DataSetEnvironment:
 
 
 def environment_of(problem: Problem) -> Environment:
-    """Return an environment that can grade a stored problem: its synthetic family, or one for data sets."""
+    """Return an environment that can grade a stored problem: its generator, or one for data sets."""
+    if problem.source == REASONING_GYM:
+        from envs.reasoning_gym import ReasoningGym
+
+        return ReasoningGym()
+    if problem.source.startswith(VERIFIERS):
+        from envs.verifiers_tasks import VerifiersTasks
+
+        return VerifiersTasks(problem.source)
     return FAMILIES.get(problem.source) or DataSetEnvironment("stored")
 
 
@@ -126,6 +138,14 @@ def load_environment(kind: str, *, key: str = "env.kind", **options: object) -> 
     '1'
     """
     given = {name: value for name, value in options.items() if value is not None}
+    if kind == REASONING_GYM:
+        from envs.reasoning_gym import ReasoningGym
+
+        return cast(Environment, _build(kind, ReasoningGym.of, given, key))
+    if kind.startswith(VERIFIERS):
+        from envs.verifiers_tasks import VerifiersTasks
+
+        return cast(Environment, _build(kind, VerifiersTasks, {"kind": kind, **given}, key))
     if ":" in kind:
         try:
             factory = load_factory(kind, key=key, methods=("problems", "grade"))
@@ -143,7 +163,7 @@ def load_environment(kind: str, *, key: str = "env.kind", **options: object) -> 
     if entry is not None or kind in OWN_FILE_NAMES:
         name = entry.name if entry and not entry.own else kind
         return cast(Environment, _build(kind, DataSetEnvironment, {"name": name, **given}, key))
-    known = [*FAMILIES, *DATA_SETS, *OWN_FILE_NAMES]
+    known = [*GENERATORS, *DATA_SETS, *OWN_FILE_NAMES]
     hint = did_you_mean(kind, known, f"valid: {', '.join(known)}")
     raise EnvironmentSpecError(f"{key}: {kind!r} is not known; {hint} (your own: 'package.module:Class')")
 

@@ -30,7 +30,8 @@ CORPUS = [
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a shell
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-settings.register_profile("laws", deadline=None)  # a slow machine breaks no law
+settings.register_profile("laws", deadline=None, max_examples=50)  # a slow machine breaks no law
+settings.register_profile("thorough", deadline=None, max_examples=1000)
 settings.load_profile("laws")
 
 

@@ -27,7 +27,7 @@ from envs.data.decontamination import WORDS, Overlap, overlap_line, overlaps, wi
 from envs.data.shots import load_shots, same_question, with_shots
 from envs.errors import DataWarning
 from envs.families import FAMILIES
-from envs.registry import Mixture
+from envs.registry import GENERATORS, Mixture
 
 NAMED_BY_BOTH = ("levels", "subjects", "fields")  # keys of ``env`` that ``held_out`` has as well
 HELD_OUT = "held_out.kind"
@@ -196,8 +196,8 @@ def without_held_out(config: Config, loaded: Problems) -> Problems:
 
 
 def is_generated_from(config: Config, evaluated: Config) -> bool:
-    """Return whether the evaluated problems come from the trained family: alike, but of disjoint splits."""
-    return config.env.kind in FAMILIES and evaluated.held_out.kind in (None, config.env.kind)
+    """Return whether the evaluated problems have the trained ones' generator: alike, of disjoint splits."""
+    return config.env.kind in GENERATORS and evaluated.held_out.kind in (None, config.env.kind)
 
 
 def load_mixture(config: Config) -> tuple[Mixture, tuple[Problem, ...]]:
@@ -436,9 +436,9 @@ def _fits(problem: Problem, policy: Policy, config: Config, most: int) -> bool:
 
 
 def _refuse_same_split(config: Config) -> None:
-    """Raise DataError if training and held-out problems use the same split of a synthetic family."""
+    """Raise DataError if training and held-out problems use the same split of a generator."""
     env, held = config.env, config.held_out
-    same = held.kind in (None, env.kind) and env.kind in FAMILIES
+    same = held.kind in (None, env.kind) and env.kind in GENERATORS
     if same and held.limit and held.split == env.split and not env.test_time_learning:
         raise DataError(
             f"held_out.split={held.split!r} is also the training split; choose another, for instance 'test'"

@@ -105,7 +105,7 @@ def refusal(reason: str) -> SandboxRefused:
 class Zygote:
     """The process that forks the sessions, and the connection to this process."""
 
-    def __init__(self, limits: Limits, *, unsafe: bool) -> None:
+    def __init__(self, limits: Limits, *, unsafe: bool, module: str | None = None) -> None:
         self._ours, theirs = socket.socketpair()
         self._ours.settimeout(10.0)
         host = os.pidfd_open(os.getpid()) if hasattr(os, "pidfd_open") else -1
@@ -114,7 +114,7 @@ class Zygote:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115, lives as long as the process
         try:
             self._process = subprocess.Popen(
-                plain_command(words) if unsafe else box_command(words),
+                plain_command(words) if unsafe else box_command(words, module),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=self._errors,
@@ -162,8 +162,11 @@ def plain_command(words: Mapping[str, object]) -> list[str]:
     return [_python(), *_python_words([str(_INSIDE.parent), *homes], words)]
 
 
-def box_command(words: Mapping[str, object]) -> list[str]:
-    """Return the command that starts the process in a box that has only Python and the packages."""
+def box_command(words: Mapping[str, object], module: str | None = None) -> list[str]:
+    """Return the command that starts the process in a box that has only Python and the packages.
+
+    With ``module`` the box also has the folder in which that module is installed.
+    """
     command = ["bwrap", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts"]
     command += ["--unshare-cgroup-try", "--hostname", "sandbox", "--new-session", "--as-pid-1", "--clearenv"]
     if os.getuid() != 0:  # for root, a user namespace would run the programs as root
@@ -173,11 +176,20 @@ def box_command(words: Mapping[str, object]) -> list[str]:
     command += [*_system_files(), *_python_files()]
     for name, path in _packages().items():
         command += _shown(str(path), f"/packages/{name}")
+    if module is not None and (spec := find_spec(module)) and spec.origin:
+        command += _shown(str(Path(spec.origin).parents[1]), "/installed")
     command += [*_shown(str(_INSIDE), "/sandbox/inside"), "--proc", "/proc", "--tmpfs", "/dev"]
     for device in DEVICES:
         command += ["--dev-bind", f"/dev/{device}", f"/dev/{device}"]
     command += [*_each("--dir", ("/dev/shm", "/tmp", "/mnt")), *_each("--remount-ro", ("/dev", "/"))]
-    return [*command, "--chdir", "/tmp", "--", _python(), *_python_words(["/sandbox", "/packages"], words)]
+    return [
+        *command,
+        "--chdir",
+        "/tmp",
+        "--",
+        _python(),
+        *_python_words(["/sandbox", "/packages", "/installed"], words),
+    ]
 
 
 def _each(option: str, values: Sequence[str]) -> list[str]:

@@ -36,12 +36,20 @@ class Sandbox:
     Any number of tasks may use a sandbox, from any event loop; no session waits for another to end. A sandbox
     starts at its first use or by ``start``, and ends by ``close``, with its ``with`` block or with this
     process. ``warm``: the number of idle sessions that are kept ready. ``unsafe``: there is no box, and
-    programs that you trust run as plain processes of this user, with limits.
+    programs that you trust run as plain processes of this user, with limits. ``module``: a further package
+    that programs may import, with everything that is installed in the same folder.
     """
 
-    def __init__(self, limits: Limits | None = None, *, warm: int = 4, unsafe: bool = False) -> None:
+    def __init__(
+        self,
+        limits: Limits | None = None,
+        *,
+        warm: int = 4,
+        unsafe: bool = False,
+        module: str | None = None,
+    ) -> None:
         self.limits = limits or Limits()
-        self._warm_size, self._unsafe = warm, unsafe
+        self._warm_size, self._unsafe, self._module = warm, unsafe, module
         self._lock = threading.Lock()
         self._pool: _Pool | None = None
         self._turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
@@ -90,7 +98,9 @@ class Sandbox:
                     check_system()
                 if pool is not None:
                     pool.close()
-                pool = self._pool = _Pool(self.limits, self._warm_size, unsafe=self._unsafe)
+                pool = self._pool = _Pool(
+                    Zygote(self.limits, unsafe=self._unsafe, module=self._module), self._warm_size
+                )
                 finalize(self, pool.close)
             return pool
 
@@ -145,10 +155,10 @@ def _ran(answer: dict[str, Any]) -> Ran:
 class _Pool:
     """The process that forks sessions, and the sessions that it has forked in advance."""
 
-    def __init__(self, limits: Limits, size: int, *, unsafe: bool) -> None:
+    def __init__(self, zygote: Zygote, size: int) -> None:
         _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # each session takes one open file
-        self.zygote = Zygote(limits, unsafe=unsafe)
+        self.zygote = zygote
         self._size, self._owner = size, os.getpid()
         self._warm: list[_Box] = []
         self._lock = threading.Lock()
