@@ -44,8 +44,8 @@ bench: .venv-bench/installed
 	test $(VLLM) = vllm || .venv-bench/bin/python -m pip uninstall -q -y torchvision torchaudio torchcodec
 	touch $@
 
-# The engines that tests/slow trains by: SkyRL's server and verl in environments of their own, and Tinker's SDK in ours.
-engines: .venv/installed .venv-skyrl/installed .venv-verl/installed
+# What tests/slow works with: SkyRL's server, verl and verifiers in environments of their own, and Tinker's SDK in ours.
+engines: .venv/installed .venv-skyrl/installed .venv-verl/installed .venv-verifiers/installed
 	.venv/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt tinker==0.25.0
 
 .venv-skyrl/installed: tests/slow/skyrl_server.txt
@@ -61,5 +61,10 @@ engines: .venv/installed .venv-skyrl/installed .venv-verl/installed
 	.venv-verl/bin/python -m pip install -q --disable-pip-version-check -r $<
 	touch $@
 
+.venv-verifiers/installed: pyproject.toml constraints.txt
+	test -d .venv-verifiers || $(PYTHON) -m venv .venv-verifiers
+	.venv-verifiers/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -e . verifiers==0.4.0 inspect-ai
+	touch $@
+
 clean:
-	rm -rf .venv .venv-bench .venv-skyrl .venv-verl
+	rm -rf .venv .venv-bench .venv-skyrl .venv-verl .venv-verifiers

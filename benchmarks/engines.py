@@ -5,11 +5,14 @@ Both sides then read the rows and make one update from the same weights, for eac
 adapter that begins with the server's random numbers, so only its first loss is compared. The engines run on a
 CPU as in tests/slow: SkyRL's server, or two workers and two servers of verl.
 
+verifiers has no learner of its own: the figure is the number of traces whose advantages differ from our rows.
+
     make engines && .venv/bin/python benchmarks/engines.py --engine verl --json verl.json
 """
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -44,16 +47,20 @@ LOSSES = {
     "dapo": {"loss": "dapo", "beta": 0.05},
     "cispo": {"loss": "cispo", "normalise": "stream", "minibatches": 2},
 }
+HOMES = {"verl": ".venv-verl", "tinker": ".venv-skyrl", "verifiers": ".venv-verifiers"}
 DEBATES = 12
 
 
 def main() -> None:
     """Print the table."""
     known = parser(str(__doc__).partition("\n")[0])
-    known.add_argument("--engine", choices=["verl", "tinker"], required=True)
+    known.add_argument("--engine", choices=list(HOMES), required=True)
     args = known.parse_args()
-    if not (HOME / {"verl": ".venv-verl", "tinker": ".venv-skyrl"}[args.engine] / "installed").exists():
+    if not (HOME / HOMES[args.engine] / "installed").exists():
         sys.exit("this engine is not installed: make engines")
+    if args.engine == "verifiers":
+        report("advantages on traces of verifiers beside our rows", [compared_traces()], args.json)
+        return
     sys.path.insert(0, str(HOME))
     with TemporaryDirectory() as name:
         start = start_model(Path(name))
@@ -61,6 +68,17 @@ def main() -> None:
         with {"verl": verl_service, "tinker": tinker_service}[args.engine](start, Path(name)) as service:
             figures = list(compared(args.engine, start, rows, service))
     report(f"{args.engine} beside our learner, {len(rows)} rows", figures, args.json)
+
+
+def compared_traces() -> Figure:
+    """Return the number of traces whose advantages differ, counted in verifiers' environment."""
+    program = HOME / "tests/slow/verifiers_advantages.py"
+    command = [HOME / HOMES["verifiers"] / "bin/python", program]
+    ran = subprocess.run(
+        command, check=True, capture_output=True, env={**os.environ, "PYTHONPATH": str(HOME)}
+    )
+    found = json.loads(ran.stdout)
+    return Figure("verifiers_advantages_differ", found["differ"], "traces", found["traces"])
 
 
 def start_model(folder: Path) -> Path:

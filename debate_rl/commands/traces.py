@@ -1,4 +1,4 @@
-"""``debate traces``: verified replies of a teacher, winners or turns of debates, and merged trace files."""
+"""``debate traces``: right replies of a teacher or of debates, merged files, and debates for other tools."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from debate_rl.evaluation.folder import identity, open_folder
 from debate_rl.evaluation.play import EvalPlan, play
 from debate_rl.formatting import share
 from debate_rl.sampling.problems import load_run_problems
+from debate_rl.sft.exchange import write_episodes, write_inspect_log
 from debate_rl.sft.harvests import (
     Harvest,
     Trace,
@@ -33,6 +34,7 @@ from debate_rl.sft.harvests import (
     winners,
     write_traces,
 )
+from transcripts import read_records
 
 BIAS = "  only right replies are kept: problems that the teacher seldom solves are rare among them, or absent"
 ONE_SIDED = "  problems that it always or never solves have no such list"
@@ -66,6 +68,14 @@ def traces(
             help="Take lists of right and wrong solutions, and replies that name a right one.",
         ),
     ] = False,
+    form: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            metavar="FORMAT",
+            help="replies; or verifiers or inspect: all stored debates of runs, for these tools to show.",
+        ),
+    ] = "replies",
     per_problem: Annotated[
         int | None, typer.Option(callback=positive, help="Keep this many traces of a problem.")
     ] = None,
@@ -86,6 +96,9 @@ def traces(
     names, overrides = named_and_set(what)
     if not names:
         raise ValueError("traces: name a recipe, a run, or files of traces")
+    if form != "replies":
+        _write_debates(form, [Path(name) for name in names], Path(out))
+        return
     if take_winners and debates:
         raise ValueError("--winners --debates: --debates includes the winners; give only one of them")
     stored = take_winners or debates
@@ -124,6 +137,18 @@ def traces(
     say(f"{len(kept):,} traces of {problems:,} problems in {out}")
     if json is not None:
         write_json(json, figures)
+
+
+def _write_debates(form: str, runs: Sequence[Path], out: Path) -> None:
+    """Write the stored debates of runs in the format of another tool."""
+    writers = {"verifiers": write_episodes, "inspect": write_inspect_log}
+    if form not in writers:
+        raise ValueError(f"--format {form}: is not known; choose replies, {' or '.join(writers)}")
+    suffix = {"verifiers": ".jsonl", "inspect": ".eval"}[form]
+    if out.suffix != suffix:
+        raise ValueError(f"--out {out}: the name of a file of {form} ends with {suffix}")
+    count = writers[form](out, (record for run in runs for record in read_records(run)))
+    plain_console().print(f"{count:,} debates in {out}")
 
 
 def _say_style(kept: Sequence[Trace], own: Sequence[Trace], against: str) -> dict[str, object]:

@@ -30,9 +30,11 @@ from debate_rl.evaluation.grading import Graded
 from debate_rl.runs.folder import plain_config, write_whole
 from debate_rl.runs.provenance import checksum, prompts_checksum, prompts_key
 from debate_rl.sft.examples import chosen_by, examples_of
+from debate_rl.sft.exchange import replies_in
 from debate_rl.strategies.selection import check_selection, longest_list, selection_prompt, selection_reply
 from debate_rl.strategies.work import Solution
 from envs.data.loading import normal_level, question_hash
+from envs.data.records import Record as FileRow
 from envs.data.records import read_files
 from envs.errors import DataError
 from rewards.judging import decidable_votes
@@ -291,9 +293,20 @@ def read_traces(paths: Sequence[Path]) -> list[Trace]:
     """Return the traces of files, in order; DataError names the line of an invalid trace."""
     traces: list[Trace] = []
     for row in read_files(paths, {}):
+        if "traces" in row.values:
+            traces += _of_verifiers(row)
+            continue
         list(examples_of(row))  # raises if there is nothing to learn
         traces.append(dict(row.values))
     return traces
+
+
+def _of_verifiers(row: FileRow) -> list[Trace]:
+    """Return the right replies of an episode in a traces.jsonl of verifiers."""
+    try:
+        return list(replies_in(row.values))
+    except (AttributeError, IndexError, KeyError, TypeError) as error:
+        raise DataError(f"{row.location}: no episode of verifiers: {error!r}") from error
 
 
 def write_traces(path: Path, traces: Sequence[Trace]) -> None:
