@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from copy import copy
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import httpx
@@ -41,7 +40,6 @@ from learner.types import group_indices, transitions_of
 from rewards import score_debate, score_debates
 from transcripts.codec import from_line, to_line
 from transcripts.record import Record
-from transcripts.store import write_step
 
 if TYPE_CHECKING:
     from debate_rl.inference.decoding import TokenText
@@ -214,24 +212,6 @@ def assign_advantages(
             ended = one.turn.completion.stop_reason == "stop"
             node = _sampled_node(found[one.debate][1][one.turn.id])
             node.advantages = token_advantages(streams, part, ended=ended).tolist()
-
-
-def store_debates(traces: Path, folder: Path) -> int:
-    """Store the debates in a ``traces.jsonl`` of verifiers as a folder that ``debate inspect`` opens.
-
-    Return their number. ValueError for a line that is no episode of debates.
-    """
-    records = []
-    with traces.open("rb") as lines:
-        for number, line in enumerate(lines, 1):
-            try:
-                infos = [trace["info"][INFO] for trace in json.loads(line)["traces"] if INFO in trace["info"]]
-                (record,) = (info["record"] for info in infos if "record" in info)
-                records.append(from_line(json.dumps(record).encode()))
-            except (KeyError, TypeError, ValueError) as error:
-                raise ValueError(f"{traces}, line {number}: no episode of a debate: {error}") from error
-    write_step(folder / "transcripts", 0, records, seal=True)
-    return len(records)
 
 
 def config_of(tasks: DebateTasksConfig) -> Config:

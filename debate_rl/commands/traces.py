@@ -18,7 +18,7 @@ from debate_rl.evaluation.folder import identity, open_folder
 from debate_rl.evaluation.play import EvalPlan, play
 from debate_rl.formatting import share
 from debate_rl.sampling.problems import load_run_problems
-from debate_rl.sft.exchange import write_episodes, write_inspect_log
+from debate_rl.sft.exchange import store_debates, write_episodes, write_inspect_log
 from debate_rl.sft.harvests import (
     Harvest,
     Trace,
@@ -73,7 +73,8 @@ def traces(
         typer.Option(
             "--format",
             metavar="FORMAT",
-            help="replies; or verifiers or inspect: all stored debates of runs, for these tools to show.",
+            help="replies; verifiers or inspect: the stored debates of runs for these tools; run: a folder "
+            "of the debates in a traces.jsonl of verifiers.",
         ),
     ] = "replies",
     per_problem: Annotated[
@@ -97,7 +98,7 @@ def traces(
     if not names:
         raise ValueError("traces: name a recipe, a run, or files of traces")
     if form != "replies":
-        _write_debates(form, [Path(name) for name in names], Path(out))
+        _exchange(form, [Path(name) for name in names], Path(out))
         return
     if take_winners and debates:
         raise ValueError("--winners --debates: --debates includes the winners; give only one of them")
@@ -139,15 +140,20 @@ def traces(
         write_json(json, figures)
 
 
-def _write_debates(form: str, runs: Sequence[Path], out: Path) -> None:
-    """Write the stored debates of runs in the format of another tool."""
-    writers = {"verifiers": write_episodes, "inspect": write_inspect_log}
-    if form not in writers:
-        raise ValueError(f"--format {form}: is not known; choose replies, {' or '.join(writers)}")
-    suffix = {"verifiers": ".jsonl", "inspect": ".eval"}[form]
+def _exchange(form: str, names: Sequence[Path], out: Path) -> None:
+    """Write the stored debates of runs in the format of another tool, or store debates of verifiers."""
+    suffix = {"verifiers": ".jsonl", "inspect": ".eval", "run": ""}.get(form)
+    if suffix is None:
+        raise ValueError(f"--format {form}: is not known; choose replies, verifiers, inspect or run")
     if out.suffix != suffix:
-        raise ValueError(f"--out {out}: the name of a file of {form} ends with {suffix}")
-    count = writers[form](out, (record for run in runs for record in read_records(run)))
+        raise ValueError(f"--out {out}: for --format {form} the name must end with {suffix or 'no suffix'}")
+    if form == "run":
+        if len(names) > 1:
+            raise ValueError(f"traces: {names[1]}: --format run reads one file")
+        count = store_debates(out, names[0])
+    else:
+        records = (record for run in names for record in read_records(run))
+        count = {"verifiers": write_episodes, "inspect": write_inspect_log}[form](out, records)
     plain_console().print(f"{count:,} debates in {out}")
 
 

@@ -19,8 +19,8 @@ from debate_rl.evaluation.scores import winner_of
 from debate_rl.runs.folder import write_whole
 from envs.errors import MissingPackageError
 from rewards import STREAMS, Rewards
-from transcripts import Record
-from transcripts.codec import to_line
+from transcripts import Record, write_step
+from transcripts.codec import from_line, to_line
 
 INFO = "debate"
 """The key of our values in the ``info`` of a trace."""
@@ -108,6 +108,26 @@ def replies_in(episode: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         if total >= 1 and texts and said[-1]["role"] == "assistant" and not trace.get("errors"):
             asked = [{"role": one["role"], "content": one["content"]} for one in said[:-1]]
             yield {"messages": asked, "reply": said[-1]["content"], "source": "verifiers", "grade": "right"}
+
+
+def store_debates(folder: Path, traces: Path) -> int:
+    """Store the debates in a traces.jsonl of verifiers as a folder that ``debate inspect`` opens.
+
+    Return their number. ValueError for a line that is no episode of a debate.
+    """
+    records: list[Record] = []
+    with traces.open("rb") as lines:
+        for number, line in enumerate(lines, 1):
+            try:
+                infos = [trace["info"][INFO] for trace in json.loads(line)["traces"] if INFO in trace["info"]]
+                (record,) = (info["record"] for info in infos if "record" in info)
+                records.append(from_line(json.dumps(record).encode()))
+            except (KeyError, TypeError, ValueError) as error:
+                raise ValueError(f"{traces}, line {number}: no episode of a debate: {error}") from error
+    for step in sorted({record.step for record in records}):
+        of_step = [record for record in records if record.step == step]
+        write_step(folder / "transcripts", step, of_step, seal=True)
+    return len(records)
 
 
 def write_inspect_log(path: Path, records: Iterable[Record], *, model: str = "debaters") -> int:

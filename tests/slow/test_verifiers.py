@@ -137,8 +137,7 @@ def test_vf_eval_holds_debates_that_our_inspector_opens(tmp_path):
     assert len(set(seeds)) == len(seeds) == sum(len(one["traces"]) for one in episodes)
     rewards = [trace["rewards"] for one in episodes for trace in one["traces"]]
     assert {name for one in rewards for name in one} >= {"truth", "format"}
-    store = "from pathlib import Path; from debate_rl.verifiers_env import store_debates as s; import sys"
-    run("python", "-c", f"{store}; s(Path(sys.argv[1]), Path('runs/vf'))", traces, cwd=tmp_path)
+    run("python", "-m", "debate_rl", "traces", traces, "--format", "run", "--out", "runs/vf", cwd=tmp_path)
     shown = run("python", "-m", "debate_rl", "inspect", "runs/vf", "ls", cwd=tmp_path)
     assert shown.count("pair_sum-") == 4
     for form, file in {"verifiers": "own.jsonl", "inspect": "own.eval"}.items():

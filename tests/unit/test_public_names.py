@@ -48,6 +48,8 @@ def is_listed(module: str, name: str) -> bool:
 
 @pytest.mark.parametrize("module", PUBLIC)
 def test_a_module_has_the_names_of_its_row(module):
+    if module == "debate_rl.verifiers_env":
+        pytest.importorskip("verifiers")
     loaded, names = import_module(module), PUBLIC[module]
     assert [name for name in names if not hasattr(loaded, name)] == []
     assert names == sorted(set(names))

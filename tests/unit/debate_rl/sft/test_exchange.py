@@ -7,11 +7,11 @@ import pytest
 from debate import DebateConfig, run_debates
 from debate.policies import Answers, scripted_debaters
 from debate_rl.evaluation.grading import grade_debate
-from debate_rl.sft.exchange import INFO, replies_in, write_episodes
+from debate_rl.sft.exchange import INFO, replies_in, store_debates, write_episodes
 from debate_rl.sft.harvests import read_traces
 from envs import DataError, load_environment
 from rewards import RewardConfig, score_debate
-from transcripts import Record
+from transcripts import Record, read_records
 from transcripts.codec import from_line
 
 
@@ -66,6 +66,21 @@ def test_the_right_solutions_come_back_as_replies(records, episodes):
     ]
     assert found == right
     assert found
+
+
+def test_debates_are_stored_as_they_were(records, tmp_path):
+    write_episodes(tmp_path / "t.jsonl", records)
+    assert store_debates(tmp_path / "run", tmp_path / "t.jsonl") == 2
+    stored = sorted(read_records(tmp_path / "run"), key=lambda one: one.debate.seed)
+    for one, other in zip(stored, sorted(records, key=lambda one: one.debate.seed), strict=True):
+        assert (one.rewards, one.correct, one.debate.problem) == (
+            other.rewards,
+            other.correct,
+            other.debate.problem,
+        )
+    (tmp_path / "bad.jsonl").write_text('{"traces": []}\n')
+    with pytest.raises(ValueError, match=r"bad\.jsonl, line 1: no episode"):
+        store_debates(tmp_path / "run", tmp_path / "bad.jsonl")
 
 
 def test_rewards_of_another_environment_are_added_up():
