@@ -38,7 +38,8 @@ from debate_rl.evaluation.play import solutions_of_a_debate
 from debate_rl.evaluation.scores import winner_is_right
 from debate_rl.judge_attack.judging import judge_accuracy
 from debate_rl.training.loop import finish_step, train_step
-from debate_rl.training.run import Run, open_training
+from debate_rl.training.open_or_resume import open_training
+from debate_rl.training.run import Run
 from rewards import RewardConfig, score_debate
 
 RECIPES = {"pair_sum": "quickstart", "words": "quickstart_words"}

@@ -31,7 +31,8 @@ from debate_rl.evaluation.grading import grade_debate
 from debate_rl.judge_attack.judging import judge_accuracy
 from debate_rl.metrics.debates import debate_metrics
 from debate_rl.training.loop import train_steps
-from debate_rl.training.run import Run, open_training
+from debate_rl.training.open_or_resume import open_training
+from debate_rl.training.run import Run
 from rewards import score_debate
 
 TASKS: Mapping[str, tuple[str, ...]] = {

@@ -32,7 +32,7 @@ from debate_rl.curriculum.record import Visit, stage_runs
 from debate_rl.metrics.held_out import HeldOut, evaluations_of
 from debate_rl.metrics.step_log import read_metrics
 from debate_rl.training.loop import evaluate, evaluate_first, finish_step, train, train_step
-from debate_rl.training.run import open_training
+from debate_rl.training.open_or_resume import open_training
 
 MOST_STEPS = 1_000_000
 """More than any budget has: the tokens end direct training."""

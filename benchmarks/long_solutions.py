@@ -23,7 +23,7 @@ from learner.losses import LOSSES, LossConfig, LossInputs, LossOutputs
 from learner.losses.grpo import clipped_surrogate
 from learner.losses.kl import kl_penalty
 from learner.losses.types import Totals, normalised
-from learner.rows import GENERATOR, JUDGE
+from learner.token_streams import GENERATOR, JUDGE
 
 FACTOR = 50
 ROWS = 12

@@ -122,7 +122,7 @@ def weights_files() -> Iterator[Figure]:
     from debate_rl.config import Config
     from debate_rl.config.recipes import load_config
     from debate_rl.training.loop import train_step
-    from debate_rl.training.run import open_training
+    from debate_rl.training.open_or_resume import open_training
 
     Path("tiny.toml").write_text(RECIPE, encoding="utf-8")
     with open_training(load_config(Config, "tiny.toml", ["run.dir=run"])) as session:

@@ -39,7 +39,7 @@ from debate_rl.runs.checkpoint import WARM_START
 from debate_rl.runs.weights import named_weights
 from debate_rl.sampling.problems import load_held_out
 from debate_rl.training.loop import train
-from debate_rl.training.run import open_training
+from debate_rl.training.open_or_resume import open_training
 from debate_rl.warm_start import demonstrations
 from envs import Environment
 from rewards import RewardConfig, ballot_box, score_debate, valid_votes

@@ -35,7 +35,8 @@ from envs import Environment
 from envs.errors import shorten
 from envs.registry import key_by_itself
 from learner.advantages import turn_advantages
-from learner.rows import token_advantages, token_streams
+from learner.rows import token_advantages
+from learner.token_streams import token_streams
 from learner.types import group_indices, transitions_of
 from rewards import score_debate, score_debates
 from transcripts.codec import from_line, to_line

@@ -9,7 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from learner.advantages import AdvantageConfig, TurnAdvantage, stream_advantages, turn_advantages
-from learner.rows import make_rows, token_streams
+from learner.rows import make_rows
+from learner.token_streams import token_streams
 from learner.types import Row, Transition, transitions_of
 from learner.update.config import LearnerConfig
 

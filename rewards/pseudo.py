@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from debate.types import TurnId, Vote
-from rewards.peer import strengths
+from rewards.bradley_terry import strengths
 from rewards.types import Verdicts
 from rewards.votes import FOR_LEFT
 

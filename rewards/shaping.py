@@ -159,11 +159,3 @@ def overlong_penalty(completion: Completion, limit: int, overlong: Overlong) -> 
         return overlong.penalty
     beyond = token_counts(completion)[1] - (limit - overlong.tokens)
     return overlong.penalty * min(max(beyond / overlong.tokens, 0.0), 1.0) or 0.0  # never -0.0
-
-
-def is_masked(turn: Turn, rewards: RewardConfig) -> bool:
-    """Return whether a turn is masked because its reply was cut off.
-
-    This is overlong filtering [arXiv 2503.14476].
-    """
-    return rewards.overlong == "mask" and turn.completion.stop_reason == "length"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from debate.parsing.ballots import read_ballots
+from debate.parsing.ballot_lines import read_ballots
 from debate.parsing.sections import NAMES, Sections, find_sections
 from debate.types import Ballot, FailureReason, ParsedTurn, ParseFailure
 

@@ -20,7 +20,8 @@ from debate_rl.judge_attack.pairs import ATTACKED as ATTACK
 from debate_rl.judge_attack.pairs import watched_judge
 from debate_rl.metrics.intervals import Estimate, spread
 from debate_rl.training.loop import evaluate, evaluate_first, train_steps
-from debate_rl.training.run import Run, open_training
+from debate_rl.training.open_or_resume import open_training
+from debate_rl.training.run import Run
 
 FIRST, WINNER, MAJORITY = "debate/accuracy/round_0", "debate/winner/accuracy", "direct/self_consistency"
 ATTACKED = "judge/pairs/attacked"

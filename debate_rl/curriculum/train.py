@@ -33,8 +33,9 @@ from debate_rl.sampling.problems import Problems, assumed_problems, load_run_pro
 from debate_rl.sampling.sampler import length_line
 from debate_rl.sft.session import REPLIES, open_replies, planned_replies, prepared, replies_time_line
 from debate_rl.training.loop import evaluates_first, goes_on, train_steps
+from debate_rl.training.open_or_resume import open_training
 from debate_rl.training.ranks import joined
-from debate_rl.training.run import BY_ALARM, End, Run, open_training
+from debate_rl.training.run import BY_ALARM, End, Run
 from envs.errors import UnreachableError
 from learner.update.ranks import ALONE, Ranks
 

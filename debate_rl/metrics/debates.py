@@ -30,7 +30,7 @@ from envs import GradeStatus
 from envs.answers.keys import AnswerKey, plain_key
 from envs.types import MODES
 from learner.advantages import Author
-from learner.rows import CRITIC, GENERATOR, JUDGE, token_streams
+from learner.token_streams import CRITIC, GENERATOR, JUDGE, token_streams
 from rewards import STREAMS, Correct, Rewards, ballot_box, valid_votes
 from rewards.judging import JudgeCounts, consistencies, judge_counts
 from rewards.score import penalized_turns

@@ -19,8 +19,9 @@ from debate_rl.preflight.start import BEST_BY, HELD_BACK
 from debate_rl.sampling.problems import Problems
 from debate_rl.sft.replies import Encoded, Replies, batch_rows, load_replies, steps_of
 from debate_rl.training.loop import Task, evaluate, evaluates_first
+from debate_rl.training.open_or_resume import open_training
 from debate_rl.training.ranks import RankGroup
-from debate_rl.training.run import Look, Run, open_training
+from debate_rl.training.run import Look, Run
 from learner.update.config import LearnerConfig
 
 LOSS = "learner.losses.cross_entropy:cross_entropy"

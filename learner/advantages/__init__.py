@@ -1,7 +1,7 @@
 """Turn rewards into advantages: first each stream separately (``streams``), then per turn (``turns``)."""
 
+from learner.advantages.baselines import stream_advantages
 from learner.advantages.config import AdvantageConfig, Author, StreamSettings
-from learner.advantages.streams import stream_advantages
 from learner.advantages.turns import Advantages, TurnAdvantage, turn_advantages
 
 __all__ = [

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from debate.ramps import Weight, settings_at
 from debate.settings import Settings
-from learner.advantages.streams import Baseline, Scale
+from learner.advantages.baselines import Baseline, Scale
 
 Author: TypeAlias = Literal["generator", "judge", "both"]
 Key: TypeAlias = Literal["auto", "round", "persona", "persona_effect", "debate", "context", "pair"]
@@ -27,7 +27,7 @@ class StreamSettings(Settings):
     """Which turns form a group. "round": the turns of one problem and round, over all its debates. "persona"
     and "debate" divide these turns by persona or by debate. "pair" (judges only) divides them by the side of
     the right solution; both sides count equally. Two keys add an effect to the group mean of "round", fitted
-    over the problems of a step (learner.advantages.contexts). "persona_effect": the effect of the persona.
+    over the problems of a step (learner.advantages.context_effects). "persona_effect": that of the persona.
     "context": the effect of whether the agent was right before, and of how many right solutions it read.
     "auto" is "persona_effect" if the temperatures of personas differ, else "round"."""
 

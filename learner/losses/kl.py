@@ -24,7 +24,7 @@ from __future__ import annotations
 from torch import Tensor, where
 
 from learner.losses.types import KlEstimator, LossConfig, LossInputs, token_statistics
-from learner.rows import JUDGE
+from learner.token_streams import JUDGE
 
 
 def estimate(kind: KlEstimator, logprobs: Tensor, ref_logprobs: Tensor, mask: Tensor) -> Tensor:

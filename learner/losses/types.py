@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from torch import Tensor, where, zeros
 
-from learner.rows import GENERATOR, JUDGE
+from learner.token_streams import GENERATOR, JUDGE
 
 KlEstimator: TypeAlias = Literal["k1", "k2", "k3"]
 STREAMS = (GENERATOR, JUDGE)

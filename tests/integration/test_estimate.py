@@ -47,7 +47,7 @@ def test_a_run_that_does_not_fit_is_refused_before_its_model_is_loaded(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("debate_rl.forecast.plan.memory_there", lambda _: 1 << 20)
     with monkeypatch.context() as patch:
-        patch.setattr("debate_rl.training.run.make_policy", None)  # whoever loads the model fails
+        patch.setattr("debate_rl.training.open_or_resume.make_policy", None)  # whoever loads the model fails
         code, out, err = debate_command("train", tiny_recipe)
     assert (code, out, list(tmp_path.iterdir())) == (2, "", [])
     assert "of 1.0 MiB, at its fullest in learning" in err.splitlines()[-1]

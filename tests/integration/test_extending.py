@@ -14,7 +14,7 @@ from debate_rl.config.recipes import load_config
 from debate_rl.inference.local import LocalPolicy
 from debate_rl.metrics.step_log import read_metrics
 from debate_rl.training.loop import finish_step, train_step
-from debate_rl.training.run import open_training
+from debate_rl.training.open_or_resume import open_training
 from envs import load_environment
 from learner import Learner, LearnerConfig
 from rewards import RewardConfig, score_votes

@@ -16,7 +16,7 @@ from debate_rl.config.recipes import load_config
 from debate_rl.inference.local import LocalPolicy
 from debate_rl.runs.checkpoint import checkpoints, step_of
 from debate_rl.training.loop import train
-from debate_rl.training.run import open_training
+from debate_rl.training.open_or_resume import open_training
 from transcripts import read_records
 
 from .conftest import left_by

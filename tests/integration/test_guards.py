@@ -15,7 +15,7 @@ from debate_rl.metrics.step_log import read_metrics
 from debate_rl.runs.checkpoint import checkpoints
 from debate_rl.runs.folder import RunFolder
 from debate_rl.training.loop import train
-from debate_rl.training.run import open_training
+from debate_rl.training.open_or_resume import open_training
 from transcripts import RunStore
 
 from .conftest import left_by

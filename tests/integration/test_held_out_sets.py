@@ -11,7 +11,7 @@ from debate_rl.inspector.views.across import evaluations
 from debate_rl.metrics.held_out import read_held_out
 from debate_rl.metrics.step_log import read_metrics
 from debate_rl.training.loop import evaluate, train
-from debate_rl.training.run import open_training
+from debate_rl.training.open_or_resume import open_training
 from envs import DataError
 from transcripts import read_records
 

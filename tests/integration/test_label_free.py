@@ -10,7 +10,7 @@ from debate_rl.config import Config
 from debate_rl.metrics.step_log import read_metrics
 from debate_rl.replay.scheme import replay_step, scheme_of, score_step
 from debate_rl.training.loop import finish_step, train, train_step
-from debate_rl.training.run import open_training
+from debate_rl.training.open_or_resume import open_training
 from rewards import RewardConfig
 from rewards.labels import OF_TRUTH, is_labelled
 from transcripts import read_records

@@ -24,7 +24,7 @@ from debate_rl.replay.scheme import Scheme, replay_run, scheme_of
 from debate_rl.rollouts.controls import flip_votes, shuffle_votes
 from debate_rl.runs.weights import newest_weights
 from debate_rl.training.loop import train, train_steps
-from debate_rl.training.run import open_training
+from debate_rl.training.open_or_resume import open_training
 from rewards import RewardConfig, ballot_box, valid_votes
 from transcripts import RunStore
 

@@ -40,7 +40,9 @@ def test_a_finished_one_shows_its_figures_again_and_says_so(debate_command, tmp_
     for command in ("inspect", "report"):
         assert f" {command} {run}\n" in first
     with monkeypatch.context() as patch:
-        patch.setattr("debate_rl.training.run.open_training", None)  # whoever loads the model fails
+        patch.setattr(
+            "debate_rl.training.open_or_resume.open_training", None
+        )  # whoever loads the model fails
         _, again, _ = debate_command("quickstart", *brief, "logging.progress=none", "--json", "f.json")
     told, *table = again.splitlines()
     assert told.startswith(f"{run} holds this run, finished, and these are its figures (quickstart.json); ")

@@ -22,7 +22,8 @@ from debate_rl.evaluation.grading import grade_debate
 from debate_rl.metrics.debates import debate_metrics
 from envs import load_environment
 from learner.advantages import AdvantageConfig, turn_advantages
-from learner.rows import GENERATOR, JUDGE, make_rows
+from learner.rows import make_rows
+from learner.token_streams import GENERATOR, JUDGE
 from learner.types import transitions_of
 from rewards import RewardConfig, score_debate
 

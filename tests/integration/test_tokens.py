@@ -13,7 +13,7 @@ from debate_rl.config.recipes import load_config, read_run_config
 from debate_rl.inspector.views.tokens import token_table
 from debate_rl.runs.weights import load_kept
 from debate_rl.training.loop import train
-from learner.rows import token_streams
+from learner.token_streams import token_streams
 from transcripts import read_records
 
 

@@ -29,7 +29,7 @@ from debate_rl.training.loop import (
     train,
     train_step,
 )
-from debate_rl.training.run import open_training
+from debate_rl.training.open_or_resume import open_training
 from learner.losses import LossOutputs
 from learner.update.config import LOSS_NAMES
 from learner.update.learner import Learner

@@ -15,7 +15,7 @@ from debate_rl.inference.server import Server
 from debate_rl.metrics.step_log import read_metrics
 from debate_rl.runs.checkpoint import write_model
 from debate_rl.training.loop import finish_step, train, train_step
-from debate_rl.training.run import open_training
+from debate_rl.training.open_or_resume import open_training
 from envs.rubrics.model import VerifierError
 from transcripts import read_records
 

@@ -16,7 +16,8 @@ from debate_rl.formatting import fixed
 from debate_rl.inspector.blocks import Block, Line, Section, Span, Table, Text, Words
 from debate_rl.inspector.views.debate import PieceKind, pieces_of
 from learner.advantages import Author, TurnAdvantage
-from learner.rows import first_characters, token_advantages, token_streams
+from learner.rows import token_advantages
+from learner.token_streams import first_characters, token_streams
 from learner.types import Transition
 from transcripts import Record
 from transcripts.record import named

@@ -23,16 +23,16 @@ from envs.errors import MissingPackageError
 from envs.instructions import ConstraintError, constraints_of, follows
 from envs.registry import key_by_itself
 from learner.advantages import Advantages, turns
+from learner.advantages.baselines import BATCH_STD_FLOOR, GROUP_STD_EPS, GroupParts
 from learner.advantages.config import EMA_DECAY
-from learner.advantages.streams import BATCH_STD_FLOOR, GROUP_STD_EPS, GroupParts
-from learner.advantages.turns import BESIDE, StreamName
+from learner.advantages.turns import BESIDE, StreamName, is_masked
 from rewards import ballot_box, drop_reasons
+from rewards.bradley_terry import fitted_together, preference
 from rewards.criticism import criticised, persuasions
 from rewards.graph import Results, results_by_opponent, total
 from rewards.judging import VoteValue, consistencies, values_of_votes
 from rewards.labels import OF_TRUTH
-from rewards.peer import fitted_together, preference
-from rewards.shaping import is_masked, shaping_of
+from rewards.shaping import shaping_of
 from rewards.truth import TRUTH_SETTINGS, counts_partly, grade_of, score_of, truth_turns
 from rewards.types import stream_named, value_of
 from rewards.votes import sign

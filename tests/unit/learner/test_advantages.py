@@ -12,7 +12,7 @@ from debate.personas import PERSONAS
 from debate.types import Completion, ParsedTurn, Turn, TurnId
 from learner import AdvantageConfig, Transition, TurnAdvantage, stream_advantages, turn_advantages
 from learner.advantages import StreamSettings
-from learner.advantages.streams import stream_parts
+from learner.advantages.baselines import stream_parts
 from rewards import RewardConfig
 
 PLAIN = StreamSettings(baseline="none", scale="none")

@@ -8,8 +8,8 @@ import numpy as np
 
 from debate.parsing import parse_turn
 from debate.types import Completion, Turn, TurnId
-from learner.advantages.streams import stream_advantages
-from learner.rows import token_streams
+from learner.advantages.baselines import stream_advantages
+from learner.token_streams import token_streams
 
 SOLUTION = "<solution>\\boxed{4}</solution>"
 COMPARISON = "<comparison>K7 > Q2</comparison>"

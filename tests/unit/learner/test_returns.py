@@ -7,7 +7,7 @@ import pytest
 from debate.personas import Persona
 from debate.types import Completion, ParsedTurn, Turn, TurnId
 from learner.advantages import AdvantageConfig, turn_advantages
-from learner.advantages.streams import returns
+from learner.advantages.baselines import returns
 from learner.types import Transition
 from rewards import RewardConfig
 

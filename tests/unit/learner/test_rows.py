@@ -14,7 +14,7 @@ from debate.parsing import parse_turn
 from debate.personas import PERSONAS
 from debate.types import Completion, Debate, Outcome, Problem, Turn, TurnId, Vote
 from learner import AdvantageConfig, Row, TurnAdvantage, make_rows, transitions_of, turn_advantages
-from learner.advantages.contexts import context_of, right_by_debate, sides_of
+from learner.advantages.context_effects import context_of, right_by_debate, sides_of
 from learner.rows import token_advantages
 from rewards import RewardConfig, score_debate
 from rewards.types import Rewards

@@ -41,7 +41,7 @@ def test_the_stream_is_centred_and_divided_as_truth_is_and_added_with_its_weight
     first, second = turn_advantages(turns, WEIGHTED, config, {}).turns
     assert first is not None
     assert second is not None
-    one = 1 / (1 + 1e-4)  # mean -2, standard deviation 1, as learner.advantages.streams adds 1e-4
+    one = 1 / (1 + 1e-4)  # mean -2, standard deviation 1, as learner.advantages.baselines adds 1e-4
     assert first.likelihood == pytest.approx(2 * 0.5 * one)
     assert first.generator == pytest.approx(2 * (0.5 * 0.5 + 0.5 * one))
     assert second.generator == pytest.approx(-first.generator)

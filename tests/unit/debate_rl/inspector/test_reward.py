@@ -24,7 +24,8 @@ from debate_rl.inspector.views.why_text import why_blocks
 from debate_rl.rollouts.records import step_records
 from envs.registry import key_by_itself
 from learner.advantages import AdvantageConfig, StreamSettings, TurnAdvantage, turn_advantages
-from learner.rows import GENERATOR, JUDGE, token_advantages
+from learner.rows import token_advantages
+from learner.token_streams import GENERATOR, JUDGE
 from learner.types import group_indices, transitions_of
 from rewards import RewardConfig, score_debate, score_debates
 from rewards.peer import PEER_RULES

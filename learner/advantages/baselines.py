@@ -3,7 +3,7 @@
 Sources: GRPO (arXiv 2402.03300) subtracts the group's mean and divides by its standard deviation. RLOO (arXiv
 2402.14740) subtracts the mean of the other values. Dr. GRPO (arXiv 2503.20783) omits the division.
 Role-conditioned estimation (SPIRAL, arXiv 2506.24119) subtracts a running mean per persona. See
-``learner.advantages.contexts`` for baselines with context effects.
+``learner.advantages.context_effects`` for baselines with context effects.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from learner.advantages.contexts import Effects, context_effects
+from learner.advantages.context_effects import Effects, context_effects
 from learner.types import Transition
 
 Baseline: TypeAlias = Literal["group", "rloo", "rae", "none"]
@@ -92,7 +92,7 @@ def stream_parts(
     """Return the result of ``stream_advantages``, and the intermediate results of each group.
 
     There are no intermediate results if baseline and scale are both "none". With ``contexts``, one per value,
-    "group" and "rloo" subtract a fit of group and context (``learner.advantages.contexts``). With
+    "group" and "rloo" subtract a fit of group and context (``learner.advantages.context_effects``). With
     ``keep_equal``, a group of equal values is then also kept if its fitted baselines differ, except with
     scale "group".
     """

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from itertools import accumulate
 
-from debate.parsing.ballot_grammar import (
+from debate.parsing.ballot_words import (
     BULLET,
     JOIN,
     LEAD,
