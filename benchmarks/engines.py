@@ -3,9 +3,9 @@
 A tiny model with a short warm start holds debates. Their rows get advantages from votes and random grades.
 Both sides then read the rows and make one update from the same weights, for each loss. Tinker trains an
 adapter that begins with the server's random numbers, so only its first loss is compared. The engines run on a
-CPU as in tests/slow: SkyRL's server, or two workers and two servers of verl. TRL's trainer is compared for the
-losses that it can follow. verifiers has no learner of its own: there the figure is the number of traces whose
-advantages differ from our rows.
+CPU as in tests/slow: SkyRL's server, or two workers and two servers of verl. TRL's trainer is compared for
+the losses that it can follow. verifiers has no learner of its own: there the figure is the number of traces
+whose advantages differ from our rows.
 
     make engines && .venv/bin/python benchmarks/engines.py --engine verl --json verl.json
 """
