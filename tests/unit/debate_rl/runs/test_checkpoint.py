@@ -309,7 +309,7 @@ def test_code_in_a_checkpoint_is_never_run(tmp_path: Path):
     path = save_checkpoint(tmp_path, STATE, model=tiny())
     made = tmp_path / "made"
     torch.save({"parts": {}, "torch_rng": Touches(made)}, path / "trainer.pt")
-    with pytest.raises(CheckpointError, match=r": trainer.pt is not"):
+    with pytest.raises(CheckpointError, match=r": trainer.pt must be"):
         load_checkpoint(path, model=tiny(), verify=False)
     assert not made.exists()
 
