@@ -150,7 +150,7 @@ def tinker_service(start: Path, folder: Path) -> Generator[Service]:
 
 def trained_by_trl(start: Path, rows: list[Row]) -> Generator[Figure]:
     """Yield the differences between one step of TRL's trainer and of our learner."""
-    from debate_rl.backends.trl_trainer import DebateTrainer, trl_arguments
+    from debate_rl.trl_trainer import DebateTrainer, trl_arguments
 
     where = {"use_cpu": True, "bf16": False, "save_strategy": "no", "disable_tqdm": True, "logging_steps": 1}
     where |= {"lr_scheduler_type": "constant", "adam_epsilon": 1e-5, "gradient_checkpointing": False}

@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
 
 @pytest.mark.parametrize("loss", ["dapo", "grpo"])
 def test_two_steps_are_those_of_our_learner(start_model, tmp_path, loss):
-    from debate_rl.backends.trl_trainer import DebateTrainer, trl_arguments
+    from debate_rl.trl_trainer import DebateTrainer, trl_arguments
 
     config = Config.model_validate(
         RECIPE
@@ -49,7 +49,7 @@ def test_two_steps_are_those_of_our_learner(start_model, tmp_path, loss):
 
 
 def test_what_trl_cannot_follow_is_named(tmp_path):
-    from debate_rl.backends.trl_trainer import trl_arguments
+    from debate_rl.trl_trainer import trl_arguments
 
     local = RECIPE | {"engine": {"kind": "local"}, "model": {"name_or_path": "none"}}
     with pytest.raises(ValueError, match=r"^learner\.beta: TRL's trainer"):

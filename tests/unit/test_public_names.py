@@ -31,7 +31,7 @@ PROMISED = {
     "debate_rl.reports": "judgment_figures Figure",
 }
 """What must not leave the list, whatever else joins it."""
-OF_A_LIBRARY = {"debate_rl.verifiers_env": "verifiers", "debate_rl.backends.trl_trainer": "trl"}
+OF_A_LIBRARY = {"debate_rl.verifiers_env": "verifiers", "debate_rl.trl_trainer": "trl"}
 HEAVY = ("torch", "transformers", "peft", "vllm", "datasets", "debate_rl")
 LIGHT = {
     "debate, debate.policies": (*HEAVY, "numpy", "scipy", "envs", "rewards"),
