@@ -75,7 +75,7 @@ def _servers_folder(name: str | None) -> TemporaryDirectory[str] | None:
     home = Path(name).expanduser().resolve()
     if not (home.is_dir() and os.access(home, os.W_OK)):
         raise ValueError(
-            f"model.vllm.adapter_folder={name}: is not a folder that can be written; make it first"
+            f"model.vllm.adapter_folder={name}: must be a folder that can be written; create it first"
         )
     folder = TemporaryDirectory(prefix="debate-rl-", dir=home, ignore_cleanup_errors=True)
     Path(folder.name).chmod(0o755)
@@ -102,7 +102,7 @@ def engine_environments(engines: int, each: int, gpus: int, learners: int = 1) -
     if gpus > 1 and engines * each > gpus - learners:
         raise ValueError(
             f"model.vllm.engines = {engines}, with {each} GPUs each, and {learners} learners need "
-            f"{engines * each + learners} GPUs; this machine has {gpus}"
+            f"{engines * each + learners} GPUs; this machine has {gpus}: lower model.vllm.engines"
         )
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
     names = visible.split(",") if visible else [str(gpu) for gpu in range(gpus)]
@@ -114,7 +114,7 @@ def engine_environments(engines: int, each: int, gpus: int, learners: int = 1) -
 
 
 def model_files(name: str) -> dict[str, Any]:
-    """Return the model's path and, if it is the folder of an adapter, the base, the adapter and its rank."""
+    """Return the vLLM settings for a model's files: its path, or base, folder and rank of an adapter."""
     folder = Path(name).expanduser()
     file = folder / "adapter_config.json"
     if not file.is_file():
@@ -123,5 +123,5 @@ def model_files(name: str) -> dict[str, Any]:
         facts = read_json(file)
         base, rank = str(facts["base_model_name_or_path"]), int(facts["r"])
     except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{file}: does not have base_model_name_or_path and r") from error
+        raise ValueError(f"{file}: must have base_model_name_or_path and r") from error
     return {"model_path": base, "adapter": folder, "max_lora_rank": rank}

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import torch
 
 PROBES = 8
-"""Number of random states with which ``rounds_logits`` tests the head."""
+"""Number of random hidden states with which ``rounds_logits`` tests the output layer."""
 
 
 class WorkerExtension:
@@ -47,7 +47,7 @@ class WorkerExtension:
         return found
 
     def rounds_logits(self: Any) -> bool:
-        """Return whether all logits of some random states are 16-bit numbers."""
+        """Return whether the output layer rounds its logits to 16 bits, tested with random hidden states."""
         import torch
 
         model = self.model_runner.get_model()

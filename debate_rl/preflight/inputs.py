@@ -31,7 +31,7 @@ LORA_TIMES, LORA_LR = 10.0, 5e-5
 """The factor for an adapter [LoRA Without Regret, Schulman et al., 2025], and the highest rate that did no
 harm [Markovian run analysis]."""
 WIDE = 10.0
-"""Below this fraction of the suggested rate, the check warns."""
+"""The check warns if the learning rate is below the suggested rate divided by this number."""
 MANY_ALIKE = 0.01
 """Fraction of repeated questions from which on the check warns."""
 
@@ -53,7 +53,7 @@ def data_checks(data: Problems) -> Iterator[Check]:
     yield Check("missing answers", "bad" if blank else "ok", blank, why)
     alike = len(train) - len({" ".join(problem.question.split()).casefold() for problem in train})
     verdict = "warn" if alike > MANY_ALIKE * len(train) else "ok"
-    yield Check("repeated questions", verdict, alike, "of those that are trained on")
+    yield Check("repeated questions", verdict, alike, "of the training problems")
     shared = len(data.overlaps)
     why = "held-out problems share runs of words with trained ones"
     yield Check("overlaps", "warn" if shared else "ok", shared, why, 'env.decontaminate="ngram"')
@@ -147,7 +147,7 @@ def memory_checks(config: Config, data: Problems) -> Iterator[Check]:
         return
     if needs is None or needs.memory is None:
         other = config.model.policy or config.engine.kind
-        why = needs.uncounted if needs else f"{other}: another engine's is not known"
+        why = needs.uncounted if needs else f"{other}: the memory of another engine is not known"
         yield Check("memory", "not measured", None, why)
     else:
         lines = [line.strip() for line in needs.memory_lines()]
@@ -216,7 +216,7 @@ def setting_checks(config: Config) -> Iterator[Check]:
     """Yield a warning for each risky setting, as in a run's report."""
     risks = list(risky(flat(plain_config(config))))
     if not risks:
-        yield Check("settings", "ok", None, "no source warns of any of them")
+        yield Check("settings", "ok", None, "no source warns of any setting")
     for setting, rule, source in risks:
         yield Check("settings", "warn", None, f"{setting}: {rule} ({source})")
 

@@ -107,7 +107,7 @@ def change_rules(config: Config) -> ChangeRules:
     free = (*FREE, *endpoints, *config.run.allow_changes)
     if schedule == "constant":
         return ChangeRules(free, may_grow=("train.steps", "train.epochs", "sft.epochs", "sft.steps"))
-    note = f"the steps done had a {schedule} learning rate towards another end than a new run's would have"
+    note = f"the finished steps followed a {schedule} learning rate that ends at another step"
     return ChangeRules(free, notes={"train.steps": note})
 
 
@@ -189,7 +189,7 @@ def check_prompts(config: Config, data: Problems) -> None:
     if not any("boxed" in message.content for message in prompt.messages):
         _warn(
             f'grader.mode = "{IN_A_BOX}" reads nothing but a box, and no prompt asks for one '
-            f'(debate.prompts = "{config.debate.prompts}"): choose others, or grader.mode = "lenient"'
+            f'(debate.prompts = "{config.debate.prompts}"): choose other prompts, or grader.mode = "lenient"'
         )
 
 
@@ -276,7 +276,7 @@ def refuse_unmeasured(named: str, figure: str, config: Config, data: Problems) -
     if not (data.held_out and config.held_out.every):
         raise ValueError(
             f"{named}: no evaluation during training measures it (held_out.every={config.held_out.every}, "
-            f"{len(data.held_out)} held-out problems)"
+            f"{len(data.held_out)} held-out problems); set held_out.every and add held-out problems"
         )
 
 

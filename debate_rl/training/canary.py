@@ -27,8 +27,8 @@ from learner.update.batches import collate
 
 REQUESTS, TOKENS = 4, 16
 BOUNDS = {torch.float32: 1e-4, torch.float16: 0.05, torch.bfloat16: 0.1}
-"""Bounds of the mean distance of log-probabilities: several times what rounding does, .013 to .03 in
-bfloat16."""
+"""Bounds of the mean distance of log-probabilities: several times the distance that rounding causes, which is
+.013 to .03 in bfloat16."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ class Canary:
                 return f"temperature: the engine's log-probabilities are those at {name}"
         return (
             f"log-probabilities are {difference:.2g} away from the learner's on average (at most {bound:g}), "
-            "and neither weights nor temperature say why"
+            "and neither weights nor temperature explain it"
         )
 
 
@@ -158,7 +158,7 @@ def _wrong_weights(
 ) -> str | None:
     """Return what is wrong with the engine's weights, or None.
 
-    Either the engine missed the update, took only part of it, or has wrong values.
+    The engine may have missed the update, taken only part of it, or have wrong values.
     """
     compared = own.keys() & found.keys()
     wrong = [name for name in own if name in compared and found[name] != own[name]]

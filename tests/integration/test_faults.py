@@ -100,7 +100,7 @@ def test_a_second_signal_leaves_at_once_and_keeps_what_was_saved(trained, straig
     with monkeypatch.context() as patch:
         patch.setattr(torch.optim.AdamW, "step", twice)
         code, _, err = trained("train.save_every=1")
-    assert (code, "left at once by SIGINT; " in err) == (130, True)
+    assert (code, "ended at once by SIGINT; " in err) == (130, True)
     assert kept_steps() == [1]
     assert trained("train.save_every=1").code == 0
     assert left_by(Path("run")) == straight

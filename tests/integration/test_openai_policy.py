@@ -353,7 +353,9 @@ def test_what_a_recipe_lacks_is_one_line(recipe, debate_command, monkeypatch):
     )
     [_, line] = err.splitlines()  # what train was about to do, and why not
     assert code == 2
-    assert line.startswith("debate: model.policy=openai: can play and be evaluated, but not trained")
+    assert line.startswith(
+        "debate: model.policy=openai: this model can play and be evaluated, but not trained"
+    )
     assert not (recipe.parent / "runs").exists()
 
 
