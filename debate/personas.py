@@ -1,4 +1,4 @@
-"""Personas: the class, the five of the debate recipe, and a preset with a wider range of temperatures."""
+"""Personas: the class, the five default personas, and a preset with a wider range of temperatures."""
 
 from __future__ import annotations
 

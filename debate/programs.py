@@ -59,7 +59,7 @@ def find_program(text: str, start: int = 0) -> Program | None:
 
 
 def output_spans(text: str) -> tuple[Span, ...]:
-    r"""Return the spans of outputs in a text that no sandbox wrote: output blocks directly after programs.
+    r"""Return the spans of output blocks directly after programs, for a text without results of a sandbox.
 
     Each span runs from the opening fence to the line break after the closing fence, or to the end of the
     text.

@@ -18,7 +18,7 @@ S = TypeVar("S", bound=Settings)
 
 
 class Points(tuple[tuple[int, float], ...]):
-    """(step, value) pairs with ascending steps. Outside them, the first or the last value applies."""
+    """(step, value) pairs with ascending steps. Before them the first value applies, after them the last."""
 
     __slots__ = ()
 
@@ -55,10 +55,10 @@ def _is_number(given: object) -> bool:
 def _step_of(point: Any) -> int:
     """Return the step of a point. ValueError unless it is a pair of a step and a value."""
     if not _is_list(point) or len(point) != 2 or not _is_number(point[1]):
-        raise ValueError(f"a point has a step and a value, as in [100, 0.5], got {point!r}")
+        raise ValueError(f"a point must have a step and a value, as in [100, 0.5], got {point!r}")
     step = point[0]
     if not isinstance(step, int) or isinstance(step, bool) or step < 0:
-        raise ValueError(f"the step of a point is a whole number of 0 or more, got {step!r}")
+        raise ValueError(f"the step of a point must be a whole number of 0 or more, got {step!r}")
     return step
 
 
@@ -101,7 +101,7 @@ def check_steps(steps: Sequence[int]) -> None:
         if after <= before:
             raise ValueError(f"the steps must ascend, got {after} after {before}")
     if not steps or steps[0] != 0:
-        raise ValueError(f"begins with step 0, got {steps[0] if steps else 'none'}")
+        raise ValueError(f"must begin with step 0, got {steps[0] if steps else 'none'}")
 
 
 def value_at(ramp: Ramp, step: int) -> float:

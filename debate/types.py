@@ -213,7 +213,7 @@ class Policy(Protocol):
     async def update(self, weights: object, version: int) -> None:
         """Load new weights. Completions sampled afterwards carry ``version``.
 
-        In training, ``weights`` is the learning model; a policy in the same process may hold the same object.
+        In training, ``weights`` is the learning model; a policy in the same process may use the same object.
         """
         ...
 
@@ -339,7 +339,7 @@ class Compression(Value, frozen=True):
     The turn keeps the whole solution.
 
     ``completions``: the model's replies, one per try, without token ids. ``failed``: no reply could be shown,
-    so ``text`` is the cut solution. It is not trained on.
+    so ``text`` is the cut solution. The replies are not trained on.
     """
 
     turn: TurnId
@@ -359,7 +359,7 @@ class Vote(Value, frozen=True):
 
 
 class Swapped(Value, frozen=True):
-    """A judge's second ballot on the same solutions, shown in the other order. Its votes do not count.
+    """A judge's second ballot on the same solutions, shown in reverse order. Its votes do not count.
 
     ``turn``: the first ballot. ``compared``: the turns in the order shown this time. ``completion`` has no
     token ids.

@@ -118,7 +118,7 @@ def cycles(edges: Collection[Edge]) -> tuple[tuple[TurnId, ...], ...]:
 def _without_ends(edges: Collection[Edge]) -> Collection[Edge]:
     """Return the edges left after removing, repeatedly, turns that beat nobody.
 
-    None are left without a cycle.
+    If there is no cycle, no edges are left.
     """
     while edges:
         winners = {winner for winner, _ in edges}

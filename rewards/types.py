@@ -116,7 +116,7 @@ class Likelihoods(Value, frozen=True):
     because of its length. ``debate_rl.likelihood`` measures the values where the model is loaded.
 
     ``logprobs`` (N, R): after the reasoning of each solution; None if it did not fit the context.
-    ``baseline``: after the baseline of the problem; None without one.
+    ``baseline``: after the text that is the problem's baseline; None without one.
     """
 
     logprobs: Stream
@@ -171,7 +171,7 @@ def check_size(num_agents: int, num_rounds: int) -> None:
     """Raise ValueError unless there is at least one agent and one round."""
     for name, value in (("num_agents", num_agents), ("num_rounds", num_rounds)):
         if value < 1:
-            raise ValueError(f"{name}: needs to be 1 or more, got {value}")
+            raise ValueError(f"{name}: must be 1 or more, got {value}")
 
 
 def check_correct(correct: Correct, num_agents: int, num_rounds: int) -> None:

@@ -1,4 +1,4 @@
-"""Load and check prompt sets. One TOML file holds all texts of a set."""
+"""Load and check prompt sets. One TOML file contains all texts of a set."""
 
 from __future__ import annotations
 
