@@ -1,4 +1,7 @@
-"""Open the engine that samples: the model in this process, a server, or vLLM. Only the first loads torch."""
+"""Open the engine that samples: the model in this process, a server, or vLLM.
+
+Importing this module does not load torch.
+"""
 
 from __future__ import annotations
 
@@ -164,8 +167,8 @@ def refuse_training(config: Config) -> None:
     each = model.vllm.tensor_parallel_size
     if model.policy == "vllm" and config.vllm_within and each > 1 and not model.lora_rank:
         raise ValueError(
-            f"model.vllm.tensor_parallel_size = {each}: an engine within the learner's process only takes "
-            f"full weights on one GPU; set model.vllm.engines = 1, or train an adapter (model.lora_rank)"
+            f"model.vllm.tensor_parallel_size = {each}: an engine within the learner's process takes full "
+            f"weights only on one GPU; set model.vllm.engines = 1, or train an adapter (model.lora_rank)"
         )
 
 

@@ -36,7 +36,7 @@ def fixed(value: float | None, form: str = ".3f", *, none: str = "–") -> str:
 
 
 def number(value: float | None, *, signed: bool = False, none: str = "–") -> str:
-    """Format a number with three decimals, or none from 1000 on. Zero has no sign.
+    """Format a number with three decimals; from 1000 on, with no decimals. Zero has no sign.
 
     >>> number(0.71234), number(0.05, signed=True), number(1234.5), number(-0.0001, signed=True), number(None)
     ('0.712', '+0.050', '1,234', '0.000', '–')
@@ -65,7 +65,7 @@ def short(value: float | None, digits: int = 3, *, none: str = "-") -> str:
 
 
 def figure(value: float | None) -> str:
-    """Format a number with four digits, None as "none".
+    """Format a number with four significant digits; "none" for None and for a number that is not finite.
 
     >>> figure(0.123456), figure(3.0), figure(None)
     ('0.1235', '3', 'none')
@@ -83,7 +83,7 @@ def json_number(value: object) -> object:
 
 
 def share(value: float | None) -> str:
-    """Format a fraction in hundredths.
+    """Format a fraction with two decimals and without a leading zero.
 
     >>> share(0.667), share(1), share(None)
     ('.67', '1.00', '–')
@@ -92,7 +92,7 @@ def share(value: float | None) -> str:
 
 
 def signed_share(value: float) -> str:
-    """Format a difference of fractions in hundredths, with its sign.
+    """Format a difference of fractions with its sign, two decimals and no leading zero.
 
     >>> signed_share(0.314), signed_share(-0.05), signed_share(-0.001), signed_share(1.0)
     ('+.31', '-.05', '+.00', '+1.00')
@@ -299,7 +299,7 @@ def _codes(run: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Format a time with two digits, in seconds, minutes or hours.
+    """Format a time with two significant digits, in seconds, minutes or hours.
 
     >>> duration(2.34), duration(210.0), duration(600.0), duration(360_000.0), duration(2e-5)
     ('2.3 s', '3.5 min', '10 min', '100 h', '0.01 s')

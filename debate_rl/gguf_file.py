@@ -12,7 +12,7 @@ from typing import Any, TypeGuard
 from debate.settings import install_hint
 
 HEAD = 2**26
-"""Number of bytes at a file's beginning that are searched for settings, which may follow a vocabulary."""
+"""Number of bytes at a file's beginning that are searched for settings, which may come after a vocabulary."""
 
 
 def gguf_file(name: str | None) -> Path | None:

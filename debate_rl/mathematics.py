@@ -258,7 +258,7 @@ def _inside(element: Element, depth: int) -> str:
 
 
 def _checked(key: str, value: str) -> str:
-    """Return the value of an attribute. ValueError if it does not have the form of its kind."""
+    """Return the value of an attribute. ValueError for an unknown attribute, or a value of another form."""
     forms = _WORDS_FORM if key in _WORDS else _SIZES_FORM if key in _SIZES else None
     if forms is None or not forms.fullmatch(value):
         raise ValueError(f"attribute {key}={value!r}")

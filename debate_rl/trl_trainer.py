@@ -1,7 +1,8 @@
-"""TRL's GRPOTrainer that learns from debates. TRL owns optimizer, schedule, logs and checkpoints.
+"""A trainer of TRL (GRPOTrainer) that learns from debates. TRL has optimizer, schedule, logs and checkpoints.
 
-One step of TRL is one step of debates. TRL averages over the tokens of a step (``loss_type = "dapo"``). Our
-"grpo" averages over rows first, so its advantages are weighted. Written against TRL 1.16.
+One step of TRL is one step of debates. TRL averages the loss over the tokens of a step (``loss_type =
+"dapo"``). Our loss "grpo" averages over each row first, so advantages are weighted to give the same gradient.
+Written against TRL 1.16.
 """
 
 # pyright: basic, reportMissingImports=false, reportIncompatibleMethodOverride=false, reportOptionalMemberAccess=false
@@ -29,7 +30,7 @@ from learner import Row, make_rows, turn_advantages
 def trl_arguments(config: Config, folder: str, **changes: Any) -> GRPOConfig:
     """Return TRL's arguments for a recipe; ``changes`` are further fields, such as the learning rate.
 
-    ValueError names a setting that TRL would follow in another way.
+    ValueError names a setting that TRL's trainer cannot use.
     """
     learner, debate, train = config.learner, config.debate, config.train
     unfit = {
@@ -45,7 +46,7 @@ def trl_arguments(config: Config, folder: str, **changes: Any) -> GRPOConfig:
     }
     for key, wrong in unfit.items():
         if wrong:
-            raise ValueError(f"{key}: TRL's trainer cannot follow this value; leave it out")
+            raise ValueError(f"{key}: TRL's trainer cannot use this value; leave the key out")
     micro = changes.pop("per_device_train_batch_size", 8)
     rows = train.batch_size * train.group_size * debate.num_agents * (debate.num_rounds + 1)
     world = changes.pop("world_size", 1)
@@ -68,7 +69,7 @@ class DebateTrainer(GRPOTrainer):
     def __init__(self, config: Config, model: Any, tokenizer: Any, args: GRPOConfig, **more: Any) -> None:
         self.debates, self.means, self._cut = config, {}, []
         self._data = load_run_problems(config)
-        prompts = Dataset.from_list([{"prompt": "?"}] * 4096)  # TRL wants some; the debates have their own
+        prompts = Dataset.from_list([{"prompt": "?"}] * 4096)  # TRL requires prompts; debates have their own
         super().__init__(model, lambda **_: [0.0], args, prompts, processing_class=tokenizer, **more)
         policy = LocalPolicy(self.accelerator.unwrap_model(self.model), tokenizer, **local_settings(config))
         self._worker = RolloutWorker(config, self._data, policy)

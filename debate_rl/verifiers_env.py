@@ -71,7 +71,7 @@ class DebateTaskset(vf.Taskset[DebateTask, DebateTasksConfig]):
 
 
 class DebateHarness(vf.Harness[vf.HarnessConfig]):
-    """One request to the model, sent from this process. No program is started."""
+    """Sends one request to the model from this process, and starts no program."""
 
     APPENDS_SYSTEM_PROMPT = True
     EXECUTES_CODE = False

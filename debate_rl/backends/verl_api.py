@@ -269,7 +269,7 @@ def _run_python(config: Config, *words: str) -> str:
     try:
         done = subprocess.run([Path(python).expanduser(), *words], capture_output=True, text=True)
     except OSError as error:
-        raise ValueError(f"engine.python={python}: {error.strerror}; make engines creates it") from error
+        raise ValueError(f"engine.python={python}: {error.strerror}; run make engines") from error
     if done.returncode:
         said = (done.stderr.strip().splitlines() or ["no message"])[-1]
         raise ValueError(f"engine.python={python}: {said[:300]}")

@@ -41,7 +41,7 @@ class Deployment:
 
 
 def deployment_of(gpus: str, bits: int, speed: float | None, file: str | None) -> Deployment:
-    """Return the plan of the options. ValueError for options that contradict each other."""
+    """Return the planned machine that the options describe. ValueError for invalid options."""
     count, card = gpus_named(gpus)
     if bits not in (4, 8, 16):
         raise ValueError(f"--bits {bits}: must be 16, 8 or 4")
@@ -138,7 +138,7 @@ def plan_lines(figures: dict[str, Any]) -> list[str]:
         f"{size(of['memory_bytes'])} ({of['gpus']} x {of['gpu']})"
     )
     if not of["fits"]:
-        return [counted, "             does not fit: no room is left for a reply: more GPUs or fewer bits"]
+        return [counted, "             does not fit: no room for a reply; use more GPUs or fewer bits"]
     what = "measured" if of["tokens_measured"] else "if every reply spends its limit"
     spent = f"{of['tokens_per_problem']:,.0f} tokens a problem ({what})"
     lines = [
@@ -146,7 +146,7 @@ def plan_lines(figures: dict[str, Any]) -> list[str]:
         f"             cache of {of['cache_tokens']:,} tokens: {of['replies_at_once']:,} replies of "
         f"{of['reply_tokens']:,} after prompts of {of['prompt_tokens']:,} and their problem",
         f"data sheet:  at most {of['speed_at_most']:,.0f} tokens a second, and "
-        f"{of['per_hour_at_most']:,.0f} problems an hour; nothing was run there",
+        f"{of['per_hour_at_most']:,.0f} problems an hour; nothing was run on that GPU",
     ]
     if of["speed"] is None:
         return [*lines, f"measured:    nothing: --speed or --measured gives problems an hour; {spent}"]

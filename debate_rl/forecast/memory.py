@@ -238,7 +238,7 @@ def learning_bytes(model: Any, rows: Sequence[Row], config: LearnerConfig) -> in
 
 
 def _types(shape: Shape, config: LearnerConfig, on_gpu: bool | None) -> tuple[int, int]:
-    """Return the bytes of a number of the residual stream, and of a product."""
+    """Return how many bytes a number of the residual stream and a number of a matrix product have."""
     compute = compute_type(shape.model, config.compute, on_gpu=on_gpu)
     sizes = (one.element_size() for one in shape.model.parameters() if one.is_floating_point())
     stream = min(sizes, default=4)
@@ -275,7 +275,7 @@ def _learning(
 
 
 def _sampling(shape: Shape, load: Load, config: LearnerConfig, on_gpu: bool | None) -> int:
-    """Return the peak of reading the longest prompts, or of the last token of their replies."""
+    """Return the peak bytes of sampling: at the longest prompts, or at the last token of their replies."""
     of, (stream, product) = shape.settings, _types(shape, config, on_gpu)
     prompt, reply = max(load.rounds)
     cached = stream * shape.cached

@@ -141,8 +141,8 @@ class Plan:
         work = f"{_tokens(steps * said)} tokens generated, {_tokens(steps * read)} read"
         return [
             f"  work    at most {work} and {learnt} {over}{also}",
-            f"  disk    at most {whole} of {free} free: {kept} checkpoints of {size(each)}, one of them "
-            f"while it is written, and transcripts of {size(transcripts)} before they are compressed",
+            f"  disk    at most {whole} of {free} free: {kept} checkpoints of {size(each)}, including "
+            f"one that is being written, and transcripts of {size(transcripts)} before they are compressed",
         ]
 
 

@@ -365,7 +365,7 @@ class Engine:
         self._ready.set()
 
     async def receive(self, call: str, arguments: dict[str, Any], version: int | None) -> None:
-        """Execute a call of the sender of full weights. Only the last call has a ``version``, theirs."""
+        """Execute a call of the sender of full weights. The last call also has their ``version``."""
         assert isinstance(self._policy, VLLMPolicy)
         await self._policy.receive(call, arguments, version)
         if version is not None:

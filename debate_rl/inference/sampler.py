@@ -324,7 +324,10 @@ class _Batch:
         """Return every row's tokens, log-probabilities and reason, in the order of the draws."""
         tokens, logprobs = self._tokens.tolist(), self._logprobs.tolist()
         if any(map(math.isnan, self._logprobs.sum(dim=1).tolist())):
-            raise ValueError("the model's logits are not numbers (NaN); its weights have diverged")
+            raise ValueError(
+                "the model's logits are not numbers (NaN), because its weights have diverged; return to an "
+                "earlier checkpoint, or train with a lower learner.lr"
+            )
         return [
             Drawn(tuple(row[:length]), tuple(logps[:length]), "stop" if stopped else "length")
             for row, logps, length, stopped in zip(

@@ -90,7 +90,7 @@ def shares_gpu(config: Config, gpus: int) -> bool:
 def engine_environments(engines: int, each: int, gpus: int, learners: int = 1) -> list[dict[str, str]]:
     """Return the environment variables that give each engine its GPUs: those after the learners' GPUs.
 
-    On a machine with one GPU the engine shares it.
+    On a machine with one GPU the engine shares that GPU with the learner.
 
     >>> engine_environments(2, 1, 3)[1]["CUDA_VISIBLE_DEVICES"]
     '2'

@@ -72,7 +72,7 @@ class LearntWeights:
 
     @property
     def largest(self) -> int:
-        """The number of bytes of the largest tensor. A chunk holds whole tensors."""
+        """The number of bytes of the largest tensor. A chunk contains complete tensors."""
         return max(value.numel() for value in self.model.parameters()) * self.dtype.itemsize
 
 

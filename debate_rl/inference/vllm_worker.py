@@ -21,10 +21,10 @@ class WorkerExtension:
     """Methods that vLLM adds to its worker class, in whatever process the worker runs."""
 
     def refresh_head(self: Any) -> int:
-        """Pack output layers again on a CPU, and return how many.
+        """Pack the output layers on a CPU again, and return how many there are.
 
-        vLLM computes there with a packed copy of each matrix. If the output layer is tied to the embedding,
-        ``reload_weights`` replaces the matrix but not the copy (0.32.0).
+        On a CPU, vLLM computes with a packed copy of each matrix. If the output layer is tied to the
+        embedding, ``reload_weights`` replaces the matrix but not the copy (0.32.0).
         """
         heads = [
             module

@@ -282,7 +282,7 @@ def mismatch_check(examined: Examined, model: Any) -> Check:
     """Return the difference between learner and sampler, as ``mismatch_kl`` of metrics.jsonl."""
     name = "sampler and trainer"
     if model is None:
-        return Check(name, "not measured", None, "a server samples, and nothing here learns")
+        return Check(name, "not measured", None, "a server samples, and no model learns here")
     try:
         every = [TurnAdvantage(None, None, None)] * len(examined.transitions)
         rows = make_rows(examined.transitions, every, examined.config.advantages)[:ROWS]

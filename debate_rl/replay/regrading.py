@@ -47,7 +47,7 @@ FAMILY = "family"
 _ESCAPES = {r"\n": "\n", r"\t": "\t", r"\,": ",", r"\\": "\\"}
 Records: TypeAlias = Callable[[], Iterator[Record]]
 StopsOf: TypeAlias = Callable[[DebateConfig], Sequence[str]]
-"""The stop strings at which replies of a protocol are cut."""
+"""A function that returns the stop strings at which replies of a protocol are cut."""
 Row: TypeAlias = dict[str, Any]
 """A line of a result: names, counts and estimates (None if one is not known)."""
 
@@ -72,10 +72,10 @@ class Reply(NamedTuple):
 class Sheet:
     """The grades of one part of a source: ``values[figure, mode][problem]``, a value for each reply.
 
-    Figures: "sampled" and "clipped" (1 right, 0 not), "stopping" their difference, "moved" its negative,
-    "changed" and "differs" (from the stored grade) 1 where two grades differ, "cut" 1 where a reply continued
-    after a stop string. ``ungraded``: the number of replies without a verdict, by mode; ``open``: the number
-    of replies to problems without truth.
+    Figures: "sampled" and "clipped" (1 right, 0 not); "stopping", the first minus the second, and "moved",
+    the second minus the first; "changed" (by clipping) and "differs" (from the stored grade), 1 if two grades
+    differ; "cut", 1 if a reply continued after a stop string. ``ungraded``: the number of grades without a
+    verdict, by mode; ``open``: the number of replies to problems without truth.
     """
 
     source: str
@@ -110,8 +110,8 @@ class Sheet:
 def sources_of(path: Path, *, filter: str = "", steps: tuple[int, int | None] = (0, None)) -> list[Source]:
     """Return what can be graded again at a path: a run, one evaluation, or a folder of evaluations.
 
-    The training transcripts of a run give two sources, the first and the last third of its steps, or one of
-    the ``steps`` that are named. ValueError if there is nothing.
+    The training transcripts of a run give two sources, the first and the last third of its steps; if
+    ``steps`` selects some, only one. ValueError if there is nothing.
     """
     if (path / IDENTITY).is_file():
         return [_evaluation(path)]
@@ -195,7 +195,7 @@ def regrade(
 
 
 def replies_of(part: str, record: Record) -> Iterator[tuple[str, Reply]]:
-    """Yield the solutions of a debate, each with the name of its part, which for debates has the round."""
+    """Yield the solutions of a debate, each with the name of its part, with the round for debates."""
     debate = record.debate
     for turn in debate.turns:
         if not turn.ballot:
@@ -209,7 +209,7 @@ def replies_of(part: str, record: Record) -> Iterator[tuple[str, Reply]]:
 def _grade(
     sheet: Sheet, reply: Reply, modes: Sequence[Mode], stops: Sequence[str], own: Environment | None
 ) -> None:
-    """Add a reply's grades; a difference counts where both grades are known."""
+    """Add a reply's grades. A difference counts if both grades are known."""
 
     def value(verdict: Truth) -> float | None:
         return None if verdict is None else float(verdict is True)

@@ -56,7 +56,7 @@ class Scheme:
         )
 
     def at_step(self, step: int) -> Scheme:
-        """Return the scheme of a step: a number in place of every ramp."""
+        """Return the scheme of a step, in which each ramp is replaced by its value at that step."""
         return replace(self, rewards=self.rewards.at_step(step), advantages=self.advantages.at_step(step))
 
 
@@ -257,7 +257,7 @@ def _is_stored(one: Record, stored: Rewards, replayed: Replayed) -> bool:
 
 
 def same_advantages(stored: Sequence[TurnAdvantages], found: Sequence[TurnAdvantages]) -> bool:
-    """Return whether advantages are equal up to rounding; peer and truth count where they were stored.
+    """Return whether advantages are equal up to rounding. Peer and truth count only if they were stored.
 
     >>> a, b = (TurnAdvantages(TurnId(0, 0), 0.5, peer=peer) for peer in (None, 0.5))
     >>> same_advantages([a], [b]), same_advantages([b], [a]), same_advantages([a], [])

@@ -39,7 +39,7 @@ def step_records(
     """Return a step's records. ``advantages``: one for each turn, in the order of ``transitions_of``.
 
     ``groups``: the name of each debate's group; None means its problem's id. ``mode``: the grader's mode.
-    ``credits``: what rewarded each debate. A record has no credit if the truth did.
+    ``credits``: what rewarded each debate. A record has no credit if that is the truth.
     """
     nothing = [None] * len(debates)
     return [

@@ -77,7 +77,7 @@ class Held(NamedTuple):
 
 @dataclass
 class Rollout:
-    """Debates with their truth and rewards; the debates of one problem, its group, are adjacent.
+    """Debates with their grades and rewards; the debates of one problem, its group, are adjacent.
 
     ``groups`` names the group of each debate. ``graded`` counts the grader's statuses, ``not_finite`` the
     rewards that became None because they were not finite, ``verified`` the requests to a verifier model.

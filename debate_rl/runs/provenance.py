@@ -50,7 +50,7 @@ def versions() -> dict[str, str]:
 def source_commit() -> str | None:
     """Return the git commit of this code, with "-dirty" if it was changed; None outside of git.
 
-    A wheel installed inside somebody else's repository has no commit: git must know this very file.
+    A wheel installed inside somebody else's repository has no commit: git must track this file.
     """
     here = Path(__file__)
     if _git(here.parent, "ls-files", "--error-unmatch", here.name) is None:

@@ -180,7 +180,7 @@ def _refuse_other(names: list[str]) -> None:
 
 
 NARROW = 512
-"""Models below this hidden width use one thread: waking a second one takes longer than a product."""
+"""Models below this hidden width use one thread: waking another takes longer than a matrix product."""
 EXPLICIT = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 FACT = "threads"
 """The key of the number of threads in run.json."""

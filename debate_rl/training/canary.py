@@ -170,5 +170,5 @@ def _wrong_weights(
         taken = "nothing" if wrong == changed else "not all"
         return f"stale {what}: {taken} of the update was taken, {named}"
     if all(found[name] == (0, 0) for name in wrong):
-        return f"half a file: the engine's {what} is empty in {named}"
+        return f"incomplete file: the engine's {what} is empty in {named}"
     return f"wrong {what}: the engine computes with other values in {named}"

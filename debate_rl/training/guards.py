@@ -39,7 +39,7 @@ MOST_ROLLBACKS = 1
 
 
 class Raised(NamedTuple):
-    """A new alarm; ``since``: the step of the alarm itself, which may lie before the step that showed it."""
+    """A new alarm. ``since``: the step that caused it, which may be earlier than the step that showed it."""
 
     since: int
     why: str
@@ -90,7 +90,7 @@ class Guards:
         for path in kept[len(before) :]:
             path.rename(free_name(path.with_name(f"{path.name}.rolled_back")))
         back = step_of(before[-1])
-        self._run.tracker.say(f"rolled back to step {back}; learner.lr is {LOWER:g} of what it was")
+        self._run.tracker.say(f"rolled back to step {back}; learner.lr is multiplied by {LOWER:g}")
         return End("rollback", alarm.why, back_to=back)
 
     def _new(self, step: int) -> list[Reading]:

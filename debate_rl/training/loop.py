@@ -47,7 +47,8 @@ class StuckError(ValueError):
 class Task:
     """What a run learns from.
 
-    ``step`` does a step and returns its metrics; when a phase ends, it calls its last argument with the name.
+    ``step`` does a step and returns its metrics; when a phase ends, it passes the phase's name to its last
+    argument.
     ``evaluate`` returns held-out figures. ``evaluates_first`` says whether to evaluate before the first step.
     """
 
@@ -293,7 +294,7 @@ def evaluates_first(run: Run) -> bool:
 SAVED_WITHIN_S = 1800
 """Seconds after the last checkpoint at which the next finished step saves one."""
 MAX_BAD_STEPS = 10
-"""Consecutive steps without a finite gradient or reward that end a run."""
+"""Number of consecutive steps without a finite gradient or reward after which a run ends."""
 DEBATES = Task(train_step, evaluate, evaluates_first)
 
 

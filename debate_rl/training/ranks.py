@@ -281,7 +281,7 @@ def _device_of(config: Config, ranks: Ranks) -> str:
     """Return the device type that ranks learn on. ValueError if this machine or recipe cannot have ranks."""
     device, name = resolve_device(config.model.device), config.model.device
     if os.environ.get("LOCAL_WORLD_SIZE", str(ranks.count)) != str(ranks.count):
-        raise ValueError("torchrun --nnodes: ranks on several machines are not supported; start all on one")
+        raise ValueError("torchrun --nnodes: ranks cannot be on several machines; start all on one machine")
     if device.type not in ("cpu", "cuda") or device.index is not None:
         raise ValueError(
             f"model.device={name!r}: each of {ranks.count} ranks needs a GPU of its own; set auto or cpu"
@@ -293,8 +293,8 @@ def _device_of(config: Config, ranks: Ranks) -> str:
         )
     if config.model.quantization != "none":
         raise ValueError(
-            f'model.quantization = "{config.model.quantization}": a quantized base is not shared by several '
-            "ranks; start one process, or leave it out"
+            f'model.quantization = "{config.model.quantization}": a quantized base cannot be shared by '
+            "several ranks; start one process, or leave the key out"
         )
     if config.learner.compile:
         raise ValueError("learner.compile = true: works only in a single process; leave it out")

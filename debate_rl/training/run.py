@@ -76,7 +76,7 @@ class End:
 class Run:
     """The parts of an open run, and the state of its steps.
 
-    ``step``: the next step; ``ema``: running means of the baseline "rae". ``best``: the step with the highest
+    ``step``: the next step; ``ema``: running means of the baseline "rae". ``best``: the step with the best
     ``train.keep_best`` so far, and that figure. ``saved``: the newest checkpoint's step; ``saved_at``: when
     it was written, in seconds of ``clock``. ``began``: when opening the run began, in seconds of
     ``time.monotonic``. ``threads``: a line about the CPU's threads. ``fault``: what is wrong with the engine.
@@ -174,7 +174,7 @@ class Run:
 
     @property
     def best_of(self) -> str:
-        """The figure and the problems that choose the best checkpoint. A change begins a new choice."""
+        """The figure and the problems by which the best checkpoint is chosen; a new choice if they change."""
         return f"{best_by(self.config)} on {problems_checksum(self.data.never_trained)}"
 
     def save(self) -> None:
@@ -199,14 +199,14 @@ class Run:
         self.saved, self.saved_at = self.step, self.clock()
 
     def save_finished(self) -> None:
-        """Write the finished steps, unless they are in a checkpoint."""
+        """Write a checkpoint of the finished steps, unless there is one."""
         if self.saved != self.step:
             self.save()
 
     def saved_words(self) -> str:
         """Return a line on what is saved, from which the same command resumes."""
         if self.saved == 0:
-            return "no step is saved; the same command begins with the first"
+            return "no step is saved; the same command begins again with the first step"
         done = f"{self.saved} of {self.config.train.steps} steps"
         return f"{done} are saved in {self.folder.checkpoints}; the same command resumes from there"
 

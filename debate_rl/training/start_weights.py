@@ -1,4 +1,4 @@
-"""The weights that a run begins with: of its own warm start, of another run's, or as the model has them."""
+"""The weights that a run begins with: from its own warm start, from another run, or the model's own."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from debate_rl.sampling.problems import Problems
 from debate_rl.warm_start.training import warm_start
 
 JITTER = 1e-6
-"""About ten times the rounding error of a float32 number, relative to its size."""
+"""The relative change of a weight: about ten times the rounding error of float32."""
 
 
 def start_weights(

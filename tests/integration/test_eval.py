@@ -294,7 +294,7 @@ def test_what_cannot_be_evaluated_is_one_line(evaluate):
         "run --sweep learner.lr=1,2": "--sweep learner.lr=1,2: write KEY=A,B,C with a key of held_out, ",
         "run --sweep debate.max_tokens=1,1": "and different values",
         "run --modes strict": "--modes strict: unknown; valid: boxed, gsm8k_strict, ",
-        "run --on svamp=svamp.jsonl --modes first_letter": "--modes first_letter: works only for multi",
+        "run --on svamp=svamp.jsonl --modes first_letter": "--modes first_letter: is for multi",
     }.items():
         code, _, err = evaluate(*words.split(" "))
         [line] = err.splitlines()

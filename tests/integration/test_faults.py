@@ -168,7 +168,7 @@ def test_a_resumed_run_publishes_its_weights_before_it_samples(config, monkeypat
 
 def test_a_best_figure_that_there_is_not_is_refused(config):
     for name in ("eval/x", "eval/debate/winner/accuracy/low", "eval/direct/missing", "accuracy"):
-        with pytest.raises(ValueError, match=rf"train.keep_best='{name}': is not a held-out accuracy"):
+        with pytest.raises(ValueError, match=rf"train.keep_best='{name}': must be a held-out accuracy"):
             train(config("run", f"train.keep_best={name}"))
     unmeasured = r"train.keep_best='eval/judge/accuracy':"
     with pytest.raises(ValueError, match=unmeasured):

@@ -280,7 +280,8 @@ def test_the_time_rests_on_what_was_measured(needs, tmp_path):
     assert sheet.startswith("  time    at least ")
     assert ": 3 steps of " in sheet
     assert sheet.endswith(
-        "; by the peak of an H100 SXM's data sheet and the time to launch kernels; nothing was run there"
+        "; by the peak of an H100 SXM's data sheet and the time to launch kernels; nothing was run "
+        "on that GPU"
     )
 
 
