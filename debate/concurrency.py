@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class _Carried(Exception):
-    """Carries a KeyboardInterrupt or SystemExit out of a task; there it would break the event loop."""
+    """Wraps a KeyboardInterrupt or SystemExit of a task, because the bare one would break the event loop."""
 
     def __init__(self, stop: BaseException) -> None:
         super().__init__(stop)

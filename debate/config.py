@@ -34,7 +34,7 @@ class WriterConfig(Settings):
 
 class _Enabled(Settings):
     enabled: bool = False
-    """Show agents one summary of the others' turns, the same for all, in place of the turns."""
+    """Show agents a summary instead of the others' turns. All agents read the same summary."""
 
 
 class _Over(Settings):
@@ -44,7 +44,7 @@ class _Over(Settings):
 
 
 class SummaryConfig(WriterConfig, _Enabled):  # the fields of the second base come first
-    """An auxiliary model's summary instead of the history."""
+    """A summary by an auxiliary model, shown instead of the history."""
 
 
 class CompressionConfig(WriterConfig, _Over):
@@ -110,7 +110,7 @@ class DebateConfig(Settings):
     """Tables [[debate.by_level]], each with level, num_agents and num_rounds: problems of that level get
     smaller debates."""
     final_ballot: bool = True
-    """Add a final round of votes alone, on the solutions of the last round."""
+    """Add a final round in which agents only vote, on the solutions of the last round."""
     ballot: Literal["all", "swiss"] = "all"
     """What a judge compares in the final ballot. "all": the solutions of all other agents. "swiss": one pair,
     chosen by Swiss pairing (docs/protocol.md)."""
@@ -126,7 +126,7 @@ class DebateConfig(Settings):
     """Personas of the agents: a list of your own, "module:NAME", or a preset ("default", "wide"). More agents
     than personas repeat the list. None uses the five personas of "default"."""
     judge_own: bool = False
-    """Let agents compare their own work with others'."""
+    """Let agents compare their own work with the work of others."""
     order: Literal["per_debate", "per_viewer"] = "per_debate"
     """Order in which agents' texts are shown. "per_debate": the same for all readers, so that engines can
     cache the prompt. "per_viewer": drawn for each reader."""
@@ -378,7 +378,9 @@ class DebateConfig(Settings):
 
     @property
     def agent_personas(self) -> tuple[Persona, ...]:
-        """The persona of each agent (N,), repeated if there are too few. This imports a "module:NAME".
+        """The persona of each agent (N,); the list of personas is repeated if it is too short.
+
+        Only this property imports personas that are given as "module:NAME".
 
         >>> [persona.name for persona in DebateConfig(num_agents=6).agent_personas][5]
         'Methodical Analyst'

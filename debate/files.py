@@ -117,7 +117,7 @@ def _inside(value: Any) -> Iterable[Any]:
 
 @contextmanager
 def naming(path: Path | str) -> Generator[None]:
-    """Add the path of the file being written to an OSError without one, for instance of a full disk."""
+    """Add the path of the file being written to an OSError that names no file (such as "disk full")."""
     try:
         yield
     except OSError as error:

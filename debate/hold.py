@@ -329,7 +329,7 @@ def read_turn(
 
 
 def cut_length_of(prompt: Prompt) -> int | UnsetType:
-    """Return ``Turn.cut_length``, which is set only if a text was shortened."""
+    """Return the ``Turn.cut_length`` of a prompt, which is UNSET if no text was shortened."""
     return UNSET if prompt.cut_length is None else prompt.cut_length
 
 

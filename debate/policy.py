@@ -81,7 +81,7 @@ def speaker_at(policy: Policy, seat: Seat) -> Policy:
 
 
 def freeze(policy: Policy) -> None:
-    """Answer frozen seats with the current weights from now on. ValueError if the policy cannot."""
+    """From now on, answer frozen seats with the current weights. ValueError if the policy cannot."""
     keep: Callable[[], None] | None = getattr(policy, "freeze", None)
     if keep is None:
         raise ValueError(

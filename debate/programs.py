@@ -108,7 +108,7 @@ def claimed_outputs(text: str, calls: Iterable[Call]) -> list[int]:
 
 
 def public_part(text: str, span: Span, calls: Iterable[Call]) -> str:
-    r"""Return the public text of a part of a reply, with outputs that no program wrote labelled as claimed.
+    r"""Return the public text of a part of a reply. Outputs that no program wrote are labelled as claimed.
 
     Claims are relabelled last because private text may be hidden inside a label.
 

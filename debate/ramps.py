@@ -105,7 +105,7 @@ def check_steps(steps: Sequence[int]) -> None:
 
 
 def value_at(ramp: Ramp, step: int) -> float:
-    """Return the value at a step.
+    """Return the value of a ramp at a step.
 
     >>> [value_at(Points(((10, 1.0), (20, 0.5))), step) for step in (0, 10, 15, 20, 99)]
     [1.0, 1.0, 0.75, 0.5, 0.5]
@@ -142,7 +142,7 @@ def values_of(ramp: Ramp) -> tuple[float, ...]:
 
 
 def settings_at(settings: S, step: int) -> S:
-    """Return the settings of a step, with a number instead of every ramp."""
+    """Return the settings at a step, with a number instead of every ramp."""
     values = {name: value_at(points, step) for name, points in ramps_of(settings).items()}
     return settings.model_copy(update=values) if values else settings
 

@@ -129,7 +129,7 @@ class SampleRequest:
 
 
 class Call(Value, frozen=True):
-    """A program of a reply that ran in its place, and its result.
+    """A program that ran while its reply was generated, and its result.
 
     ``block``: the program and its output with their fences. ``code``: the program as written. ``output``: the
     escaped output within the reply. The running time is not kept, because it would differ from run to run.
@@ -233,7 +233,7 @@ class FailureReason(StrEnum):
 
 
 class ParseFailure(Value, frozen=True):
-    """Something that a turn lacks or has wrong. ``detail`` names the section or quotes the offending line."""
+    """A missing or invalid part of a reply. ``detail`` names the section or quotes the offending line."""
 
     reason: FailureReason
     detail: str

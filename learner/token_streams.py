@@ -46,7 +46,7 @@ def token_streams(turn: Turn, *, evaluation: Author) -> NDArray[np.int8]:
 
 
 def _authors(turn: Turn, evaluation: int) -> NDArray[np.int8]:
-    """Return the author of each token's section, (T,)."""
+    """Return the stream of each token, (T,), by the author of its section."""
     critique = turn.parsed.criticisms is not UNSET
     if turn.ballot and not critique:
         return np.full(len(turn.completion.tokens), JUDGE, np.int8)
@@ -61,7 +61,7 @@ def _authors(turn: Turn, evaluation: int) -> NDArray[np.int8]:
 
 
 def first_characters(turn: Turn) -> NDArray[np.int64]:
-    """Return the first character that each token touches, (T,).
+    """Return the index of the first character that each token touches, (T,).
 
     ValueError if the policy returns no offsets.
     """

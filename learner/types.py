@@ -66,7 +66,7 @@ class Row:
 
 
 def group_indices(names: Sequence[str], size: int | None = None) -> list[int]:
-    """Return the group of each debate: adjacent debates with the same name, at most ``size`` of them.
+    """Return each debate's group index. A group is up to ``size`` adjacent debates with the same name.
 
     >>> group_indices(["p", "p", "p", "q"]), group_indices(["p", "p", "p", "q"], 2)
     ([0, 0, 0, 1], [0, 0, 1, 2])

@@ -90,8 +90,9 @@ class RewardConfig(Settings):
     """Weight of a verifier model's preference in the judge reward; truth and consensus have the rest. A
     schedule that ends at 0 lets judges learn from a stronger model at first (docs/rewards.md)."""
     swap_weight: Weight = 0.0
-    """Weight of a judge's agreement with itself, in [-1, 1], between its final ballot and a second ballot in
-    reverse order; added to the judge reward. Needs ``debate.ask_swapped`` (rewards.judging)."""
+    """Weight of consistency in the judge reward of a final ballot. Consistency, in [-1, 1], is the agreement
+    with the same judge's second ballot, which shows the solutions in reverse order. Needs
+    ``debate.ask_swapped`` (rewards.judging)."""
     judge_own: bool = False
     """Count votes on the judge's own work. Should equal ``debate.judge_own``, which requests them."""
     novelty_bonus: Weight = 0.0
@@ -107,15 +108,18 @@ class RewardConfig(Settings):
     under the frozen reference (``Likelihoods``)."""
     self_correction: Weight = 0.0
     """Added to the shaping reward of a revision that peers score higher than the solution it revises.
-    Critique only."""
+    Only for ``debate.protocol = "critique"``."""
     critic: Literal["persuasion", "help"] = "persuasion"
     """What a critic is rewarded for. "persuasion": peers score the revision of the criticised solution lower
-    than the solution. "help": they score it higher. Critique only."""
+    than the solution. "help": they score it higher. Only for
+    ``debate.protocol = "critique"``."""
     persuasion_beta: Weight = 5.0
     """Factor of a critic's reward: the reward is this times the fall of the criticised solution's score, or
-    its rise with ``critic = "help"``. Scores are in [0, 1]. Critique only."""
+    its rise with ``critic = "help"``. Scores are in [0, 1]. Only for
+    ``debate.protocol = "critique"``."""
     persuasion_targets: Literal["all", "wrong"] = "all"
-    """Reward criticism of every solution, or only of wrong ones. Critique only."""
+    """Reward criticism of every solution, or only of wrong ones. Only for
+    ``debate.protocol = "critique"``."""
     format_penalty: float = -0.5
     """Format reward of a turn that lacks a required comparison. Zero or less. The advantage of this
     reward goes to the judge's tokens, or to the last token of a reply without such tokens."""
@@ -125,7 +129,7 @@ class RewardConfig(Settings):
     solution falls from 0 to the penalty over the last tokens before the limit (DAPO)."""
     mix: Literal["advantages", "rewards"] = "advantages"
     """When peer and truth are combined. "advantages": after each is centred with its own baseline. "rewards":
-    before, as one reward with one baseline."""
+    before centring, as one reward with one baseline."""
 
     @field_validator("overlong", mode="before")
     @classmethod
@@ -148,7 +152,7 @@ class RewardConfig(Settings):
         return value
 
     def at_step(self, step: int) -> Self:
-        """Return the scheme of a step, with a number instead of every ramp.
+        """Return the reward scheme at a step, with a number instead of every ramp.
 
         >>> scheme = RewardConfig(form_bonus=[[0, 0.1], [4, 0.0]])
         >>> [scheme.at_step(step).form_bonus for step in (0, 1, 4, 9)]

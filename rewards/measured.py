@@ -195,7 +195,7 @@ def stream_weights(config: RewardConfig, state: Mapping[str, float]) -> tuple[fl
 
 
 def measured_metrics(state: Mapping[str, float]) -> dict[str, float]:
-    """Return the weight of a step's votes as a metric, and the figures behind it if they are known."""
+    """Return the weight of a step's votes as a metric, and the measurements behind it, if there are any."""
     found = measured(state)
     metrics = {"labels/vote_weight": vote_weight(found)}
     return (

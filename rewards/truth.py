@@ -158,7 +158,7 @@ def of_truth_alone(rewards: Rewards, correct: Correct, verdicts: Verdicts | None
 
 
 def _between(score: float, config: RewardConfig) -> float:
-    """Return the reward of a score in [0, 1]."""
+    """Return the reward of a score in [0, 1]: from ``truth_wrong`` at 0 to ``truth_correct`` at 1."""
     return config.truth_wrong + score * (config.truth_correct - config.truth_wrong)
 
 

@@ -58,7 +58,7 @@ class BallotBox:
     critics: frozenset[TurnId] = frozenset()
 
     def solutions(self) -> tuple[TurnId, ...]:
-        """Return the turns that took place and hold a solution: all except the final ballot and criticism."""
+        """Return the turns of solutions that took place, without the final ballot and criticism."""
         return tuple(
             turn for turn in self.comparable if turn.round < self.num_rounds and turn not in self.critics
         )

@@ -54,7 +54,7 @@ MOST_OPEN = 8
 
 
 def shard_name(step: int) -> str:
-    """Return the file name of a step.
+    """Return the file name of a step's shard.
 
     >>> shard_name(12)
     'step_000012.jsonl'
@@ -241,7 +241,7 @@ def open_file(path: Path) -> PlainFile:
 
 
 def reading(path: Path) -> closing[PlainFile]:
-    """Open a file of lines in a ``with`` statement."""
+    """Open a file of lines for use in a ``with`` statement."""
     return closing(open_file(path))
 
 

@@ -257,7 +257,7 @@ class RunStore:
             return text_read(self._connection)
 
     def index_text(self, *, seconds: float | None = None, tell: Tell = tell_nobody) -> bool:
-        """Build the full text, for some seconds or completely. Return whether it is complete.
+        """Build the full text completely, or for at most ``seconds``. Return whether it is complete.
 
         ``tell`` is called with bytes read and total bytes. Other threads can search the existing part in the
         meantime.
@@ -292,7 +292,7 @@ class RunStore:
             return with_rebuilding(fetch, self._rebuild, self.folder)
 
     def _holds(self, key: int, start: int, wanted: str) -> bool:
-        """Return whether a debate's text contains some words exactly as written."""
+        """Return whether a debate's text contains the text ``wanted``, except for case and whitespace."""
         body = body_of(self._line(key, start))
         if body is None or (wanted not in body.casefold() and " " not in wanted):
             return False

@@ -82,7 +82,7 @@ def public_entries(
 
 
 def _claimed(seating: Seating, short: str) -> str:
-    """Return a shortened solution with its program outputs labelled as claimed, because a model wrote it."""
+    """Return a shortened solution with outputs labelled as claimed, because no program wrote them."""
     return short if seating.config.tools == "none" else public_part(short, Span(0, len(short)), ())
 
 

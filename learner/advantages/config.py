@@ -64,7 +64,7 @@ class AdvantageConfig(Settings):
     likelihood: StreamSettings = StreamSettings()
     """Rewards by the likelihood of the gold answer; their weight is ``rewards.likelihood_weight``."""
     persuasion: StreamSettings = StreamSettings(scale="none")
-    """Rewards of criticism, in a critique."""
+    """Rewards of criticism. Only for ``debate.protocol = "critique"``."""
     format: StreamSettings = StreamSettings(scale="none")
     """Rewards for comparisons that were due and are missing; they apply to the judge's tokens."""
     discount: float = Field(default=0.0, ge=0, le=1)
@@ -77,7 +77,7 @@ class AdvantageConfig(Settings):
     lambda_judge: Weight = 1.0
     """Weight of the judge's advantages. At 0 only KL and entropy act on the judge's tokens."""
     lambda_critic: Weight = 1.0
-    """Weight of the critics' advantages, in a critique."""
+    """Weight of the critics' advantages. Only for ``debate.protocol = "critique"``."""
     evaluation: Author = "judge"
     """Which advantage the evaluation section gets, in a turn in which a comparison is due: the generator's,
     the judge's (the evaluation prepares its votes), or the sum of both. With "judge" and "both",
@@ -100,5 +100,5 @@ class AdvantageConfig(Settings):
         return {name: own.key for name, own in streams.items() if isinstance(own, StreamSettings)}
 
     def at_step(self, step: int) -> Self:
-        """Return the settings of a step, with a number instead of every ramp."""
+        """Return the settings at a step, with a number instead of every ramp."""
         return settings_at(self, step)

@@ -39,13 +39,14 @@ class LearnerConfig(Seeded):
     max_tokens: int | None = Field(default=None, ge=1)
     """The constant by which dr_grpo divides the loss, for instance the completion limit."""
     beta: float = Field(default=0.0, ge=0)
-    """Weight of the KL divergence to the reference model. 0 loads no reference, unless ``keep_reference``."""
+    """Weight of the KL divergence to the reference model. 0 loads no reference, unless
+    ``keep_reference`` is true."""
     beta_judge: float | None = Field(default=None, ge=0)
     """KL weight on judge tokens. None uses ``beta``."""
     keep_reference: bool = False
     """Keep a reference model even if ``beta`` is 0: the KL to it is logged, and the likelihood reward uses it
-    (``rewards.likelihood_weight``). With full weights it is a copy of the model; with an adapter it is the
-    model without the adapter."""
+    (``rewards.likelihood_weight``). With full weights it is a copy of the model; with an adapter, no
+    copy is needed."""
     reference_every: int = Field(default=0, ge=0)
     """Steps between updates of the reference to the current weights. 0 keeps the initial weights.
     The metric ``reference_step`` is the step of the reference's weights."""
@@ -58,12 +59,12 @@ class LearnerConfig(Seeded):
     tis_cap: Annotated[float, Field(ge=0)] | Literal["auto"] = "auto"
     """Truncated importance sampling: weight each token by min(exp(trainer - sampler), cap). 0 turns it off; 2
     is usual. "auto" is 2 if a separate engine samples, because its log-probabilities differ slightly from the
-    trainer's (``mismatch_kl``). It is 0 if the trained model samples itself. It is also 0 for dppo_tv and
-    dppo_kl, and in your own training loop."""
+    trainer's (``mismatch_kl``). It is 0 if the trained model itself samples, for dppo_tv and dppo_kl, and
+    in your own training loop."""
     tis: Literal["token", "sequence_mask"] = "token"
     """What ``tis_cap`` limits. "token": the weight of each token. "sequence_mask": the product of the weights
-    of one stream's tokens in a row. If it exceeds the cap, these tokens are dropped from the loss (TRL's
-    default, with a cap of 3)."""
+    of one stream's tokens in a row. If the product exceeds the cap, these tokens are dropped from the loss
+    (TRL's default, with a cap of 3)."""
     max_staleness: int | None = Field(default=None, ge=0)
     """Drop rows sampled from weights more than this many updates old. None is ``train.async_level`` + 1 in a
     run, and no limit in a training loop of your own."""
@@ -86,8 +87,8 @@ class LearnerConfig(Seeded):
     epochs: int = Field(default=1, ge=1)
     """Passes over the rows of a step."""
     micro_batch_tokens: int = Field(default=8192, ge=1)
-    """Maximum tokens of one forward pass, padding included. Changes memory and speed, not the result. With
-    ``model.policy = "vllm"`` the default is 16384."""
+    """Maximum tokens of one forward pass, padding included. This changes memory and speed, not the result.
+    With ``model.policy = "vllm"`` the default is 16384."""
     share_prefixes: bool = False
     """Compute shared prompt prefixes of rows once. The result is the same up to rounding. With
     ``model.policy = "vllm"`` the default is true."""
@@ -97,7 +98,8 @@ class LearnerConfig(Seeded):
     uses this type too, and its logits are rounded to it."""
     compile: bool = False
     """Compile the trained layers with torch.compile, which needs Triton or a C compiler and minutes in the
-    first step. The result is the same up to rounding. Single process only. Not measured on a GPU yet."""
+    first step. The result is the same up to rounding. Works in a single process only. Not measured on a GPU
+    yet."""
     gradient_checkpointing: bool | Literal["auto"] = "auto"
     """Recompute activations in the backward pass: less memory, same result. It costs a third more compute
     with full weights, and half more with an adapter. "auto" turns it on if the run is forecast to use more
