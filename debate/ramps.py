@@ -120,7 +120,7 @@ def value_at(ramp: Ramp, step: int) -> float:
 
 
 def number(ramp: Ramp) -> float:
-    """Return a ramp that is a number. ValueError for points, whose value depends on the step.
+    """Return the value of a ramp that is a number. ValueError for points, whose value depends on the step.
 
     >>> number(0.5)
     0.5

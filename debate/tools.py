@@ -31,7 +31,7 @@ class Ran:
 
 
 class Session(Protocol):
-    """A process that runs one program after another and keeps what they define."""
+    """A process that runs one program after another and keeps the variables that they define."""
 
     async def run(self, code: str) -> Ran:
         """Run a program.

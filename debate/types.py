@@ -219,7 +219,7 @@ class Policy(Protocol):
 
 
 class FailureReason(StrEnum):
-    """Why something that was due could not be parsed."""
+    """Why a part of a reply could not be parsed, or does not count."""
 
     MISSING_SECTION = "missing_section"  # the section is absent
     UNCLOSED_SECTION = "unclosed_section"  # the section was opened and never closed
@@ -393,7 +393,7 @@ class Debate(Value, frozen=True):
     swapped: tuple[Swapped, ...] | UnsetType = UNSET
 
     def auxiliary(self) -> list[Completion]:
-        """Return the replies outside of turns: summaries, tries of compressions, and second ballots."""
+        """Return the replies outside of turns: summaries, attempts at compressions, and second ballots."""
         tries = (reply for one in self.compressions or () for reply in one.completions)
         again = (one.completion for one in self.swapped or ())
         return [*(summary.completion for summary in self.summaries), *tries, *again]

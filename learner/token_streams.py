@@ -80,8 +80,9 @@ def first_characters(turn: Turn) -> NDArray[np.int64]:
 def _evaluation_characters(turn: Turn) -> tuple[int, float]:
     """Return [start, end) of an evaluation that prepares a comparison, or (0, 0).
 
-    It ends at the comparison block, or at infinity without one. It counts only if a comparison was due and
-    the evaluation comes after the solution, which it can then no longer change, and before the comparison.
+    The range ends at the comparison block, or at infinity without one. It is (0, 0) unless a comparison was
+    due and the evaluation comes before the comparison and after the solution, which it can then no longer
+    change.
     """
     parsed, span = turn.parsed, turn.parsed.evaluation
     if span is None or len(turn.compared) < 2 or (parsed.solution and span.start < parsed.solution.start):

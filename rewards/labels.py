@@ -41,11 +41,11 @@ class Credit(Value, frozen=True):
     grades: tuple[tuple[Truth, ...], ...] = ()
 
     def grades_of_truth(self, correct: Correct) -> Correct:
-        """Return the grades for the truth stream, or None without a source."""
+        """Return the grades for the truth stream, or None if it has no source."""
         return self._grades(self.truth, correct)
 
     def grades_of_judges(self, correct: Correct) -> Correct:
-        """Return the grades by which judges are rewarded, or None without a source."""
+        """Return the grades by which judges are rewarded, or None if they have no source."""
         return self._grades(self.judge, correct)
 
     def _grades(self, source: Source, correct: Correct) -> Correct:

@@ -134,9 +134,10 @@ def score_votes(
     *,
     final_ballot: bool = True,
 ) -> Rewards:
-    """Return the rewards of votes ``(judge, judge_round, left, right, outcome)`` about ``judge_round - 1``.
+    """Return the rewards of plain votes ``(judge, judge_round, left, right, outcome)``.
 
-    Round ``num_rounds`` is the final ballot. ValueError names an invalid entry.
+    Each vote is on solutions of round ``judge_round - 1``. Round ``num_rounds`` is the final ballot.
+    ValueError names an invalid entry.
 
     >>> wins = [(2, 1, 0, 1, "left"), (1, 1, 0, 2, "left"), (0, 1, 1, 2, "tie")]
     >>> rewards = score_votes(3, 1, wins, [[True], [False], ["missing"]], RewardConfig())

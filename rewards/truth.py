@@ -196,7 +196,7 @@ def truth_rewards(
 
 
 def has_form(text: str, form: str) -> bool:
-    r"""Return whether a solution gives its answer in a format.
+    r"""Return whether a solution gives its answer in the format ``form`` (see ``rewards.form``).
 
     >>> [has_form(r"So \boxed{4}.", form) for form in ("boxed", "answer_is", "hashes")]
     [True, False, False]
@@ -205,7 +205,7 @@ def has_form(text: str, form: str) -> bool:
 
 
 def formed_turns(debate: Debate, form: str) -> set[TurnId]:
-    """Return the turns whose solution gives its answer in a format, right or wrong.
+    """Return the turns whose solution gives its answer, right or wrong, in the format ``form``.
 
     The bonus is part of the truth reward and shares its baseline. So it teaches nothing if every solution has
     the format, and it still teaches the format if all answers to a problem are wrong.

@@ -90,7 +90,7 @@ class Rewards(Value, frozen=True):
     persuasion: Stream | UnsetType = UNSET
 
     def count(self, name: str) -> int:
-        """Return one counter. KeyError if there is no counter with this name.
+        """Return the count with this name, such as "votes/valid". KeyError if there is none.
 
         >>> Rewards((), (), (), (), (("votes/valid", 9),)).count("votes/valid")
         9

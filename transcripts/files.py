@@ -1,7 +1,7 @@
-"""Read files of lines, plain or sealed, by the same byte positions; and name them.
+"""Read files of lines, plain or sealed (compressed), by the same byte positions, and name these files.
 
-The shard of a step is step_000012.jsonl, and its token arrays are tokens/step_000012.jsonl. Sealed, both end
-in .zst.
+The shard of a step is step_000012.jsonl, and its token arrays are tokens/step_000012.jsonl. When they are
+sealed, both names end in .zst.
 
 A sealed file stores its lines as Zstandard frames of about 128 kB with a seek table, so a line at any byte is
 read by unpacking one frame. The format is Zstandard's own seekable format (contrib/seekable_format in
@@ -176,7 +176,7 @@ class SealedFile(PlainFile):
             except zstd.ZstdError as error:
                 raise self._damaged(f"frame {number}: {error}") from error
             if len(data) != size or not unpacking.eof:
-                raise self._damaged(f"frame {number} does not have the size that the seek table has")
+                raise self._damaged(f"frame {number} does not have the size that the seek table states")
             if size > FRAME and data.find(b"\n") != size - 1:
                 raise self._damaged(f"frame {number} has {size:,} bytes and is not one line")
             self._held = (number, data)
