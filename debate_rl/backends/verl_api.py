@@ -161,7 +161,7 @@ def _first_and_last(error: Exception) -> str:
 
 
 def needs_model(config: Config) -> bool:
-    """Return whether the KL penalty needs a separate reference; with an adapter, the base is the reference."""
+    """Return whether the KL penalty needs a separate reference; with an adapter, the base is one."""
     return config.learner.needs_reference and not config.model.lora_rank
 
 
