@@ -270,7 +270,7 @@ def _load_checkpoint(
 
 
 def _source_of(config: ModelConfig) -> str:
-    """Return the folder or hub id that transformers loads. ValueError if a folder holds no model."""
+    """Return the folder or hub id that transformers loads. ValueError if a folder has no model."""
     name = str(config.name_or_path)
     path, file = Path(name).expanduser(), gguf_file(name)
     if file is not None:

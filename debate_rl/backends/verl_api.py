@@ -91,7 +91,7 @@ class VerlService:
 
     @cached_property
     def remote(self) -> Remote:
-        """The connection to verl's process, which the first use starts. ValueError if it cannot start."""
+        """The connection to verl's process, which starts at first use. ValueError if the process fails."""
         engine, run = self._config.engine, Path(self._config.run.dir)
         self._process = RemoteProcess(
             SERVER,
@@ -161,7 +161,7 @@ def _first_and_last(error: Exception) -> str:
 
 
 def needs_model(config: Config) -> bool:
-    """Return whether the KL penalty needs a reference model of its own: with an adapter, it is the base."""
+    """Return whether the KL penalty needs a separate reference; with an adapter, the base is one."""
     return config.learner.needs_reference and not config.model.lora_rank
 
 

@@ -170,7 +170,7 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Bytes by use. Sampling and learning take turns; all other parts stay.
+    """Bytes by use. Sampling and learning alternate; all other parts stay in memory.
 
     ``sampling``: the peak with the cache; ``learning``: the peak with gradients. ``engine``: the bytes of a
     separate engine that samples. ``frozen``: the copy of the start weights for frozen seats.

@@ -191,7 +191,7 @@ class EnginePool(EngineClient):
             self._weights, self._model, self.version = None, weights, version
             self._lacking.update(self._engines)
             for index in self._engines:
-                await self._ask(index, "context_tokens")  # whatever it is asked, it gets the weights first
+                await self._ask(index, "context_tokens")  # before any answer, it gets the weights
 
     async def _update_from(self, folder: Path, version: int) -> None:
         self._weights, self._model, self.version = folder, None, version  # for an engine that restarts

@@ -99,7 +99,7 @@ class Speech:
         return request.prefix + added[ended:] + begun
 
     def continuation(self, messages: Sequence[Message]) -> tuple[int, ...]:
-        """Return the ids (C,) after a reply: its end, the messages, and the start of the next reply."""
+        """Return the ids (C,) after a reply: its end, the messages, and what begins the next reply."""
         return self._continued(tuple(messages))
 
     def count_continuation(self, messages: Sequence[Message]) -> int:

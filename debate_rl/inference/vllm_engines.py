@@ -36,7 +36,7 @@ def open_vllm(
     vllm = config.model.vllm
     own: dict[str, Any] = {"max_model_len": config.debate.context_tokens, **vllm.engine_settings()}
     if config.vllm_within and learners == 1 and not vllm.servers:
-        os.environ[IN_THIS_PROCESS] = "0"  # whatever is exported: what learns here cannot be pickled
+        os.environ[IN_THIS_PROCESS] = "0"  # overrides the user's: a model that learns here cannot be pickled
         from debate_rl.inference.vllm import VLLMPolicy
 
         return VLLMPolicy(**settings, **own, sleeps=vllm.sleep is True)

@@ -165,7 +165,7 @@ class Link:
 def _on_device_of(model: Any) -> Iterator[None]:
     """Make the model's GPU current in this thread, after all pending writes to its weights.
 
-    vLLM's sender reads in its own streams, which do not wait for others.
+    vLLM's sender reads in its own streams, which do not wait for other streams.
     """
     import torch
 
@@ -200,7 +200,7 @@ class _OwnedFolder(TemporaryDirectory[str]):
         lock = os.open(fresh, os.O_CREAT | os.O_WRONLY)
         self._unlock = weakref.finalize(self, os.close, lock)
         fcntl.flock(lock, fcntl.LOCK_EX)
-        fresh.rename(Path(self.name) / OWNED)  # whoever sees it sees it locked
+        fresh.rename(Path(self.name) / OWNED)  # no process sees this name before the lock
 
     def cleanup(self) -> None:
         """Remove the folder."""

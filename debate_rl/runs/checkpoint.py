@@ -184,7 +184,7 @@ def damage(path: Path) -> str | None:
 
 
 def write_model(folder: Path, model: Any) -> None:
-    """Write adapter or weights as ``save_pretrained`` does, readable for whoever may enter the folder."""
+    """Write adapter or weights as ``save_pretrained`` does, readable by users who may enter the folder."""
     extra: dict[str, Any] = {"save_embedding_layers": False} if hasattr(model, "peft_config") else {}
     with bars_hidden():
         model.save_pretrained(folder, **extra)

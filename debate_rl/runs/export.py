@@ -27,7 +27,7 @@ from debate_rl.runs.weights import load_kept, newest_weights, version_of
 MARK = "export.json"
 """The file that marks a folder as an export. Only exports are ever replaced."""
 BASE = "base"
-"""The folder within an export with the base of an adapter, where that base has no name of its own."""
+"""The folder within an export for the base of an adapter, if peft cannot load that base by a name."""
 DType = Literal["float32", "bfloat16", "float16"]
 
 

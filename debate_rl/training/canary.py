@@ -41,7 +41,7 @@ class Finding:
 
 def canary_requests(config: Config, problems: Sequence[Problem], policy: Policy) -> tuple[SampleRequest, ...]:
     """Return short requests with prompts of round 0 of the first problems, at the debate's temperatures."""
-    debate = config.debate.model_copy(update={"seats": ()})  # whoever sits there, the policy is compared
+    debate = config.debate.model_copy(update={"seats": ()})  # at every seat, the policy is compared
     requests: list[SampleRequest] = []
     for number in range(REQUESTS):
         seed = derive_seed(config.seed, "canary", number)

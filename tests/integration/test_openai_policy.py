@@ -146,7 +146,7 @@ def test_top_k_is_refused_where_the_server_does_not_know_it():
         policy = policy_at(server)
         assert ask(policy, request(top_p=0.9))[0].text == "fine"
         assert server.asked[-1].body["top_p"] == 0.9
-        with pytest.raises(ValueError, match=r"^debate.top_k = 20: is"):
+        with pytest.raises(ValueError, match=r"^debate.top_k = 20: this server refuses"):
             ask(policy, request(top_k=20))
 
 
