@@ -239,8 +239,8 @@ class DebateConfig(Settings):
             return self
         if least >= self.num_rounds:
             raise ValueError(
-                f"min_rounds: {least}, but a debate has at most num_rounds = {self.num_rounds}, so none "
-                f"could end earlier; lower min_rounds, or leave it out"
+                f"min_rounds: {least}, but a debate has at most num_rounds = {self.num_rounds}, so no "
+                f"debate could end earlier; lower min_rounds, or leave it out"
             )
         if self.num_agents == 1:
             raise ValueError(f"min_rounds: {least}, but one agent alone always agrees; leave it out")
@@ -264,7 +264,7 @@ class DebateConfig(Settings):
         if self.seats and len(self.seats) != self.num_agents:
             raise ValueError(
                 f"seats: {len(self.seats)} are given, but num_agents = {self.num_agents}; name one for each "
-                "agent, or leave it out"
+                "agent, or leave out seats"
             )
         if self.seats and "learning" not in self.seats:
             raise ValueError(
@@ -286,7 +286,7 @@ class DebateConfig(Settings):
                 if size > getattr(self, name):
                     raise ValueError(
                         f"{where}: {name} = {size} is more than debate.{name} = {getattr(self, name)}, the "
-                        f"maximum for all levels; raise that key, and list the levels with smaller debates"
+                        f"maximum for all levels; raise the maximum, and list the levels with smaller debates"
                     )
             try:
                 type(self).model_validate(dict(self.of_level(one.level)))

@@ -302,7 +302,7 @@ def _refuse_idle_generator(debate: DebateConfig, rewards: RewardConfig, verifiab
     if votes:
         raise ValueError(
             "rewards.truth_weight = 1 leaves the generator without reward on problems that have no answers: "
-            "lower it, so that peer votes count"
+            "lower truth_weight, so that peer votes count"
         )
     truth = "rewards.truth_weight is 0" if verifiable else "the problems have no answers"
     raise ValueError(f"nothing to learn from: {truth}, and {_why_no_votes(debate)}; {_WAYS_TO_VOTES}")
@@ -325,7 +325,7 @@ def _refuse_penalty_for_all(debate: DebateConfig, rewards: RewardConfig) -> None
     if isinstance(rewards.overlong, Overlong) and rewards.overlong.tokens >= limit:
         raise ValueError(
             f"rewards.overlong = {{tokens = {rewards.overlong.tokens}}} penalizes every reply: a reply has "
-            f"at most {limit} tokens (debate.max_tokens, debate.thinking_tokens); use fewer"
+            f"at most {limit} tokens (debate.max_tokens, debate.thinking_tokens); set fewer tokens"
         )
 
 

@@ -94,7 +94,7 @@ def grades_of_solutions(debate: Debate, correct: Correct) -> Correct:
 
 
 GRADES: dict[Truth, str] = {True: "right", False: "wrong", "missing": "missing", None: "ungraded"}
-"""The names of the grades."""
+"""The name of each grade."""
 TRUTH_SETTINGS: dict[Truth, str] = {
     True: "truth_correct",
     False: "truth_wrong",

@@ -160,8 +160,8 @@ def value_of(table: Sequence[Sequence[T]], turn: TurnId) -> T | None:
 
 
 PlainVote: TypeAlias = tuple[int, int, int, int, Outcome]
-"""``(judge, judge_round, left, right, outcome)`` about round ``judge_round - 1``: agents in [0, N), rounds in
-[0, R].
+"""A vote ``(judge, judge_round, left, right, outcome)`` on round ``judge_round - 1``: agents in [0, N),
+rounds in [0, R].
 """
 
 _FIELDS = ("judge", "judge_round", "left", "right", "outcome")

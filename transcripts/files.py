@@ -157,7 +157,7 @@ class SealedFile(PlainFile):
         numbers = struct.unpack(f"<{count * entry // 4}I", self._file.read(count * entry))
         packed, unpacked = numbers[0 :: entry // 4], numbers[1 :: entry // 4]
         if head != (SKIPPABLE, count * entry + FOOTER.size) or sum(packed) != start:
-            raise self._damaged("its seek table does not fit")
+            raise self._damaged("its seek table does not match the file")
         if max(unpacked, default=0) > LARGEST:
             raise self._damaged(f"a frame claims more than {LARGEST >> 20} MiB")
         return packed, unpacked
@@ -278,7 +278,7 @@ class OpenFiles:
         FieldError for a negative byte.
         """
         if start < 0:
-            raise FieldError("tokens", f"{start} is not a byte of a file")
+            raise FieldError("tokens", f"{start} is not a byte position in a file")
         try:
             line = self.line(tokens_name(shard), start)
         except FileNotFoundError:

@@ -21,7 +21,7 @@ from debate.prompting.texts import PromptTexts
 from debate.types import Message, Policy, Problem, Summary, TurnId
 
 Material: TypeAlias = Sequence[Sequence[Entry]] | Summary
-"""The material of a history: entries by round, oldest first, or a summary in their place."""
+"""The content of a history: entries by round, oldest first, or a summary instead of them."""
 
 
 class PromptTooLongError(ValueError):
@@ -128,7 +128,7 @@ def require_fit(messages: tuple[Message, ...], task: str, problem: Problem, budg
         return
     raise PromptTooLongError(
         f"problem {problem.id!r}: its shortest prompt ({task}) has {budget.count(messages)} tokens,"
-        f" but the context has only {budget.tokens} in addition to {budget.reply} for {budget.kept}; raise"
+        f" but the context has only {budget.tokens}, with {budget.reply} reserved for {budget.kept}; raise"
         " debate.context_tokens, lower debate.max_tokens or debate.num_agents, or leave the problem out"
     )
 

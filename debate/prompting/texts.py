@@ -179,7 +179,7 @@ def _check_family(name: str, texts: Values) -> None:
     if missing:
         raise PromptFileError(
             f"{name}: missing {', '.join(missing)}; a prompt family needs {' and '.join(_FAMILY_NEEDS)}, "
-            f"and a set for debates all of {SHIPPED / 'default.toml'}"
+            f"and a set for debates needs all keys of {SHIPPED / 'default.toml'}"
         )
 
 

@@ -341,7 +341,7 @@ def collate(rows: Sequence[Row], *, device: torch.device | str = "cpu", pad_id: 
     """
     for row in rows:
         if row.action_mask[0]:
-            raise ValueError(f"group {row.group_id!r}, {row.turn}: the first token of a row has no context")
+            raise ValueError(f"group {row.group_id!r}, {row.turn}: the first token cannot be an action")
     mask = _pad([row.action_mask for row in rows], False, "cpu")
     return MicroBatch(
         input_ids=_pad([row.input_ids for row in rows], pad_id, device),

@@ -131,7 +131,7 @@ class LearnerConfig(Seeded):
                 f"{self.loss} already do that; leave out tis_cap"
             )
         if self.tis == "sequence_mask" and self.tis_cap == 0:
-            raise ValueError('tis = "sequence_mask" drops rows above tis_cap, which is 0; set it to 3')
+            raise ValueError('tis = "sequence_mask" drops rows above tis_cap, which is 0; set tis_cap to 3')
         if self.reference_every and not self.needs_reference:
             raise ValueError(
                 f"reference_every={self.reference_every} updates the KL reference, but beta is 0; set beta"

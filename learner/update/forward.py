@@ -19,9 +19,9 @@ from learner.update.tally import floats
 from learner.update.tree_attention import attending_in_trees
 
 RESHAPED_LOGITS = ("final_logit_softcapping", "logit_scale", "logits_scaling")
-"""Configuration fields of models that change the logits after the head. Such models use the plain path."""
+"""Configuration fields of models that change the logits after the head. Their logits come from the model."""
 CHECKPOINTING = {"use_reentrant": False, "preserve_rng_state": False}
-"""Settings for recomputing layers. Nothing in them is random, so no generator state is kept."""
+"""Settings for recomputing layers. Nothing in the layers is random, so no generator state is kept."""
 READ = "read_batch"
 """The name of the method by which a model with sharded tensors runs ``read_batch`` on complete tensors."""
 

@@ -38,7 +38,7 @@ _MARKS = ("application_id", "user_version")
 MOST_DEBATES = 1 << 24
 """The maximum number of debates in a step."""
 LOOKED_AT = 100
-"""The number of first lines checked: a shard with no debate among them is refused."""
+"""The number of lines checked at the start of a shard. A shard with no debate among them is refused."""
 RUN = "run"
 """A link to the run, in the folder of its index. An index whose run is gone is deleted."""
 T = TypeVar("T")

@@ -134,7 +134,7 @@ def test_a_large_head_is_run_in_tiles_with_the_same_result(dtype, tolerance, ent
 
 
 def test_a_row_whose_first_token_is_an_action_is_refused():
-    with pytest.raises(ValueError, match=r"group 'p'.*first token of a row has no context"):
+    with pytest.raises(ValueError, match=r"group 'p'.*first token cannot be an action"):
         collate([row_of([], [1, 2], [1, 1])])
 
 
