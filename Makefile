@@ -44,9 +44,9 @@ bench: .venv-bench/installed
 	test $(VLLM) = vllm || .venv-bench/bin/python -m pip uninstall -q -y torchvision torchaudio torchcodec
 	touch $@
 
-# What tests/slow works with: SkyRL's server, verl and verifiers in environments of their own, and Tinker's SDK in ours.
+# What tests/slow works with: SkyRL's server, verl and verifiers in environments of their own, and Tinker's SDK and TRL in ours.
 engines: .venv/installed .venv-skyrl/installed .venv-verl/installed .venv-verifiers/installed
-	.venv/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt tinker==0.25.0
+	.venv/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt tinker==0.25.0 trl==1.16.0
 
 .venv-skyrl/installed: tests/slow/skyrl_server.txt
 	test -d .venv-skyrl || $(PYTHON) -m venv .venv-skyrl

@@ -3,9 +3,9 @@
 A tiny model with a short warm start holds debates. Their rows get advantages from votes and random grades.
 Both sides then read the rows and make one update from the same weights, for each loss. Tinker trains an
 adapter that begins with the server's random numbers, so only its first loss is compared. The engines run on a
-CPU as in tests/slow: SkyRL's server, or two workers and two servers of verl.
-
-verifiers has no learner of its own: the figure is the number of traces whose advantages differ from our rows.
+CPU as in tests/slow: SkyRL's server, or two workers and two servers of verl. TRL's trainer is compared for
+the losses that it can follow. verifiers has no learner of its own: there the figure is the number of traces
+whose advantages differ from our rows.
 
     make engines && .venv/bin/python benchmarks/engines.py --engine verl --json verl.json
 """
@@ -19,7 +19,9 @@ import sys
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
+from copy import deepcopy
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -47,7 +49,7 @@ LOSSES = {
     "dapo": {"loss": "dapo", "beta": 0.05},
     "cispo": {"loss": "cispo", "normalise": "stream", "minibatches": 2},
 }
-HOMES = {"verl": ".venv-verl", "tinker": ".venv-skyrl", "verifiers": ".venv-verifiers"}
+HOMES = {"trl": ".venv", "verl": ".venv-verl", "tinker": ".venv-skyrl", "verifiers": ".venv-verifiers"}
 DEBATES = 12
 
 
@@ -56,8 +58,16 @@ def main() -> None:
     known = parser(str(__doc__).partition("\n")[0])
     known.add_argument("--engine", choices=list(HOMES), required=True)
     args = known.parse_args()
-    if not (HOME / HOMES[args.engine] / "installed").exists():
+    there = find_spec("trl") if args.engine == "trl" else (HOME / HOMES[args.engine] / "installed").exists()
+    if not there:
         sys.exit("this engine is not installed: make engines")
+    if args.engine == "trl":
+        with TemporaryDirectory() as name:
+            start = start_model(Path(name))
+            rows = stored_rows(start)
+            figures = list(trained_by_trl(start, rows))
+        report(f"trl beside our learner, {len(rows)} rows", figures, args.json)
+        return
     if args.engine == "verifiers":
         report("advantages on traces of verifiers beside our rows", [compared_traces()], args.json)
         return
@@ -136,6 +146,41 @@ def tinker_service(start: Path, folder: Path) -> Generator[Service]:
         yield tinker_api.open_service(config)[0]
     finally:
         server.kill()
+
+
+def trained_by_trl(start: Path, rows: list[Row]) -> Generator[Figure]:
+    """Yield the differences between one step of TRL's trainer and of our learner."""
+    from debate_rl.trl_trainer import DebateTrainer, trl_arguments
+
+    where = {"use_cpu": True, "bf16": False, "save_strategy": "no", "disable_tqdm": True, "logging_steps": 1}
+    where |= {"lr_scheduler_type": "constant", "adam_epsilon": 1e-5, "gradient_checkpointing": False}
+    for name in ("grpo", "dapo"):
+        base = {"loss": name, "lr": 1e-3, "warmup_steps": 0, "adam_eps": 1e-5, "compute": "float32"}
+        config = config_of(start, {"kind": "local"}).model_copy(
+            update={"learner": LearnerConfig.model_validate(base)}
+        )
+        config = config.model_copy(
+            update={"train": config.train.model_copy(update={"steps": 1, "group_size": DEBATES})}
+        )
+        model, tokenizer = load_model(ModelConfig(name_or_path=str(start), device="cpu"), seed=0)
+        learner = Learner(deepcopy(model), config.learner)
+        expected, own = _timed(learner, rows)
+        arguments = trl_arguments(config, str(start.parent / name), **where)
+        trainer = DebateTrainer(config, model, tokenizer, arguments)
+        trainer.rows_of = lambda step: rows
+        began = time.monotonic()
+        trainer.train()
+        seconds, [logged] = (
+            time.monotonic() - began,
+            [one for one in trainer.state.log_history if "loss" in one],
+        )
+        yield Figure(f"trl_loss_difference/{name}", abs(logged["loss"] - expected["loss"]), "", 1)
+        norm = abs(logged["grad_norm"] / expected["grad_norm"] - 1)
+        yield Figure(f"trl_grad_norm_difference/{name}", norm, "relative", 1)
+        after = _apart(learner.logprobs(rows), Learner(model, config.learner).logprobs(rows))
+        yield Figure(f"trl_logprob_difference_after/{name}", after, "nats", len(rows))
+        yield Figure(f"local_step_s/{name}", own, "s", 1)
+        yield Figure(f"trl_step_s/{name}", seconds, "s", 1)
 
 
 def compared(engine: str, start: Path, rows: list[Row], service: Service) -> Generator[Figure]:

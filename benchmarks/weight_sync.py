@@ -176,7 +176,7 @@ ADAPTER = (
     *BOTH,
     Fault("stale adapter", "stale adapter: nothing of the update was taken, ", stale),
     Fault("wrong base", "wrong base: ", wrong_base),
-    Fault("half a file", "vLLM cannot take the adapter in ", half_an_adapter),
+    Fault("half a file", "vLLM cannot load the adapter in ", half_an_adapter),
 )
 
 

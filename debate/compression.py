@@ -1,7 +1,8 @@
 """Shorten long solutions with a model before the other agents read them. The answer is kept as written.
 
-A prompt holds the solutions of all other agents, so a few long ones can fill it. The shortened text is shown
-if it gives the same answer. If no try succeeds, the solution is cut, as it is when a prompt does not fit.
+A prompt contains the solutions of all other agents, so a few long solutions can fill it. The shortened text
+is shown if it gives the same answer. If no attempt succeeds, the solution is cut, in the same way as when a
+prompt does not fit the context.
 """
 
 from __future__ import annotations
@@ -165,7 +166,7 @@ def _written(reply: str, *, in_thinking: bool) -> str:
 
 
 def without_tokens(reply: Completion) -> Completion:
-    """Return a reply without its tokens but with their counts, for a reply that is not trained on."""
+    """Return a reply with token counts instead of tokens, for a reply that is not trained on."""
     prompt, written = token_counts(reply)
     bare = Completion((), (), (), reply.text, reply.stop_reason, reply.policy_version)
     return replace(bare, prompt_count=prompt, token_count=written)

@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class _Carried(Exception):
-    """Carries a KeyboardInterrupt or SystemExit out of a task, where it would break the event loop."""
+    """Wraps a KeyboardInterrupt or SystemExit of a task, because the bare one would break the event loop."""
 
     def __init__(self, stop: BaseException) -> None:
         super().__init__(stop)
@@ -56,7 +56,7 @@ def stops_released() -> Generator[None]:
 
 
 def run_async(call: Coroutine[object, object, T]) -> T:
-    """Run a coroutine to its end. If an event loop already runs, as in notebooks, use a thread."""
+    """Run a coroutine to its end. If an event loop already runs, as in notebooks, run it in a thread."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -1,4 +1,4 @@
-"""How a debate is held. Defaults live here, once; every field can be set from TOML or ``key=value``."""
+"""Settings of a debate. Defaults are defined only here; TOML or ``key=value`` can set every field."""
 
 from __future__ import annotations
 
@@ -21,19 +21,20 @@ Seat: TypeAlias = Literal["learning", "frozen", "remote"]
 
 
 class WriterConfig(Settings):
-    """How an auxiliary model writes."""
+    """How an auxiliary model summarizes the history or shortens solutions."""
 
     max_tokens: int = Field(default=1024, ge=1)
-    """Maximum tokens of its reply."""
+    """Maximum tokens of one reply of the model that summarizes or shortens solutions."""
     temperature: float = Field(default=0.7, ge=0)
     """Sampling temperature of the summary. Personas do not change it."""
     thinking_tokens: int | None = Field(default=None, ge=0)
-    """Its maximum thinking tokens. None uses ``debate.thinking_tokens``."""
+    """Maximum thinking tokens of the model that summarizes or shortens solutions. None uses
+    ``debate.thinking_tokens``."""
 
 
 class _Enabled(Settings):
     enabled: bool = False
-    """Show agents one summary of the others' turns, the same for all, in place of the turns."""
+    """Show agents a summary instead of the others' turns. All agents read the same summary."""
 
 
 class _Over(Settings):
@@ -43,14 +44,14 @@ class _Over(Settings):
 
 
 class SummaryConfig(WriterConfig, _Enabled):  # the fields of the second base come first
-    """An auxiliary model's summary instead of the history."""
+    """A summary by an auxiliary model, shown instead of the history."""
 
 
 class CompressionConfig(WriterConfig, _Over):
-    """Long solutions shortened by a model for those who read them."""
+    """Long solutions shortened by a model before other agents read them."""
 
     temperature: float = Field(default=0.3, ge=0)
-    """Sampling temperature of the model that shortens."""
+    """Sampling temperature of the model that shortens solutions."""
 
     @model_validator(mode="after")
     def _shorter(self) -> Self:
@@ -66,11 +67,13 @@ class LevelConfig(Settings):
     """A smaller debate for problems of one level."""
 
     level: str = Field(min_length=1)
-    """The level, as the problems name it."""
+    """The level, as it is written in the problems."""
     num_agents: int | None = Field(default=None, ge=1)
-    """Agents on problems of this level, at most ``debate.num_agents``. None uses that."""
+    """Number of agents on problems of this level, at most ``debate.num_agents``. None uses
+    ``debate.num_agents``."""
     num_rounds: int | None = Field(default=None, ge=1)
-    """Rounds on problems of this level, at most ``debate.num_rounds``. None uses that."""
+    """Number of rounds on problems of this level, at most ``debate.num_rounds``. None uses
+    ``debate.num_rounds``."""
 
     @field_validator("level", mode="before")
     @classmethod
@@ -78,7 +81,7 @@ class LevelConfig(Settings):
         return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
     def changes(self) -> dict[str, int]:
-        """Return the settings that differ from those of other problems."""
+        """Return the sizes that are set for this level, by key."""
         sizes = {"num_agents": self.num_agents, "num_rounds": self.num_rounds}
         return {name: size for name, size in sizes.items() if size is not None}
 
@@ -89,77 +92,78 @@ class DebateConfig(Settings):
     same = dict.fromkeys(("max_tokens", "temperature", "thinking_tokens"), WriterConfig)
 
     protocol: Literal["debate", "critique", "zero_sum", "consultancy"] = "debate"
-    """What the rounds are. "debate": every agent solves and judges. "critique": solutions, criticism,
+    """What happens in the rounds. "debate": every agent solves and judges. "critique": solutions, criticism,
     revisions. "zero_sum": a proposer, a critic with a rival solution, and judges. "consultancy": judges read
     one of two solutions in full, and only the answer of the other (docs/protocol.md)."""
     num_agents: int = Field(default=3, ge=1, le=64)
-    """Agents N. One policy plays all of them. 1 is plain single-agent RL."""
+    """Number of agents N. One policy plays all of them. 1 is plain single-agent RL."""
     num_rounds: int = Field(default=3, ge=1, le=MOST_ROUNDS)
-    """Rounds R in which every agent writes a solution. In a critique every second round holds criticism. With
-    ``min_rounds`` this is the maximum."""
+    """Number of rounds R in which every agent writes a solution. With ``protocol = "critique"``, every second
+    one has criticism instead of solutions. With ``min_rounds``, this is the maximum."""
     min_rounds: int | None = Field(default=None, ge=1)
-    """End a debate after this many rounds, or any later one, once all agents agree on the answer; then hold
-    the final ballot. None: every debate has ``num_rounds``."""
+    """End a debate as soon as all agents agree on the answer, but not before this many rounds; the final
+    ballot follows. None: every debate has ``num_rounds`` rounds."""
     seats: tuple[Seat, ...] = ()
     """The model of each agent: "learning", "frozen" (the weights at the start of training) or "remote" (the
     model of ``remote.endpoint``). Empty: all learn (docs/protocol.md)."""
     by_level: tuple[LevelConfig, ...] = ()
-    """Tables [[debate.by_level]] with level, num_agents and num_rounds: smaller debates on its problems."""
+    """Tables [[debate.by_level]], each with level, num_agents and num_rounds: problems of that level get
+    smaller debates."""
     final_ballot: bool = True
-    """Judge the solutions of the last round in a final round that holds votes only."""
+    """Add a final round in which agents only vote, on the solutions of the last round."""
     ballot: Literal["all", "swiss"] = "all"
-    """What a judge compares in the final ballot: "all" solutions of the others, or one pair drawn by "swiss"
-    pairing (docs/protocol.md)."""
+    """What a judge compares in the final ballot. "all": the solutions of all other agents. "swiss": one pair,
+    chosen by Swiss pairing (docs/protocol.md)."""
     ask_swapped: bool = False
-    """Ask each judge of the final ballot a second time with the solutions in the other order. These votes do
-    not count; ``rewards.swap_weight`` rewards judges whose two votes agree."""
+    """Ask each judge of the final ballot a second time, with the solutions in reverse order. The second votes
+    do not count; ``rewards.swap_weight`` rewards judges whose two votes agree."""
     history_rounds: int = Field(default=1, ge=-1)
-    """Past rounds shown to an agent: the last K, all (-1), or none (0)."""
+    """Number of past rounds shown to an agent: the last K, all (-1), or none (0)."""
     conversation: bool = False
     """Make an agent's turns one conversation: each prompt extends the previous prompt and reply by one
     message with the newest round. Needs ``history_rounds = -1`` (docs/protocol.md)."""
     personas: tuple[Persona, ...] | str | None = None
-    """Personas, repeated in turn over the agents: a list of your own, "module:NAME", or a preset ("default",
-    "wide"). None uses the five of "default"."""
+    """Personas of the agents: a list of your own, "module:NAME", or a preset ("default", "wide"). More agents
+    than personas repeat the list. None uses the five personas of "default"."""
     judge_own: bool = False
-    """Let agents compare their own work with others'."""
+    """Let agents compare their own work with the work of others."""
     order: Literal["per_debate", "per_viewer"] = "per_debate"
-    """Order of the texts that agents see: one per debate (engines can cache the prompt), or one per
-    reader."""
+    """Order in which agents' texts are shown. "per_debate": the same for all readers, so that engines can
+    cache the prompt. "per_viewer": drawn for each reader."""
     max_tokens: int = Field(default=2048, ge=1)
-    """Maximum completion tokens of a turn, thinking excluded. With ``tools``, program output counts."""
+    """Maximum completion tokens of a turn, thinking excluded. With ``tools``, program output is included."""
     thinking_tokens: int = Field(default=0, ge=0)
-    """Maximum thinking tokens before the reply; thinking is ended by force at this limit. 0 turns thinking
+    """Maximum thinking tokens before the reply; at this limit, thinking is forced to end. 0 turns thinking
     off."""
     context_tokens: int | None = Field(default=None, ge=1)
-    """Maximum prompt plus completion tokens; histories are cut to fit, and vLLM reserves as much. None uses
-    the limit of the policy."""
+    """Maximum tokens of prompt and completion together. Histories are cut to fit, and vLLM reserves memory
+    for this many tokens. None uses the limit of the policy."""
     tools: Literal["none", "python"] = "none"
     """"python" runs the Python blocks of a reply, and the reply continues after their output
     (docs/tools.md)."""
     tool_calls: int = Field(default=4, ge=1, le=64)
-    """Programs that one turn may run."""
+    """Maximum number of programs that one turn may run."""
     summary: SummaryConfig = SummaryConfig()
     compress: CompressionConfig = CompressionConfig()
     prompts: str = "default"
-    """A shipped prompt family by name, or the path of your own TOML file (see debate/prompts/)."""
+    """The name of a shipped prompt set, or the path of your own TOML file (see debate/prompts/)."""
     handles: tuple[str, ...] | None = None
     """Labels from which the agents' handles are drawn. None draws a letter and a digit."""
     stop: tuple[str, ...] = ()
-    """Stop strings in addition to those of the prompt family and the closing tag of the last section due."""
+    """Stop strings in addition to those of the prompt set and the closing tag of the last section due."""
     prompt_stops: bool = True
-    """Also stop replies at the stop strings of the prompt family."""
+    """Also stop replies at the stop strings of the prompt set."""
     untagged: bool = False
     """Treat a reply of round 0 without tags as a solution. This is always so if no agent reads another's
     reply."""
     temperature: Weight | None = None
-    """Sampling temperature of every agent. None uses each persona's own. With a schedule, evaluations use its
-    last value."""
+    """Sampling temperature of every agent. None uses the temperature of each persona. With a schedule,
+    evaluations use its last value."""
     top_p: float = Field(default=1.0, gt=0, le=1)
-    """Nucleus sampling: sample from the smallest set of tokens with at least this probability. 1 is off. For
-    evaluation and play only; training refuses it."""
+    """Nucleus sampling: sample from the smallest set of tokens whose total probability is at least this. 1 is
+    off. For evaluation and play only; training refuses other values."""
     top_k: int = Field(default=0, ge=0)
-    """Sample from this many most likely tokens. 0 is off. For evaluation and play only."""
+    """Sample from this many of the most likely tokens. 0 is off. For evaluation and play only."""
 
     @field_validator("personas")
     @classmethod
@@ -210,7 +214,7 @@ class DebateConfig(Settings):
         if self.ask_swapped and (lacking := [key for key, met in needed.items() if not met]):
             raise ValueError(
                 f"ask_swapped: true shows the solutions of the final ballot again, and needs "
-                f"debate.{lacking[0]}; set that, or leave it out"
+                f"debate.{lacking[0]}; set that, or leave out ask_swapped"
             )
         return self
 
@@ -235,8 +239,8 @@ class DebateConfig(Settings):
             return self
         if least >= self.num_rounds:
             raise ValueError(
-                f"min_rounds: {least}, but a debate has at most num_rounds = {self.num_rounds}, so none "
-                f"could end earlier; lower min_rounds, or leave it out"
+                f"min_rounds: {least}, but a debate has at most num_rounds = {self.num_rounds}, so no "
+                f"debate could end earlier; lower min_rounds, or leave it out"
             )
         if self.num_agents == 1:
             raise ValueError(f"min_rounds: {least}, but one agent alone always agrees; leave it out")
@@ -260,7 +264,7 @@ class DebateConfig(Settings):
         if self.seats and len(self.seats) != self.num_agents:
             raise ValueError(
                 f"seats: {len(self.seats)} are given, but num_agents = {self.num_agents}; name one for each "
-                "agent, or leave it out"
+                "agent, or leave out seats"
             )
         if self.seats and "learning" not in self.seats:
             raise ValueError(
@@ -282,7 +286,7 @@ class DebateConfig(Settings):
                 if size > getattr(self, name):
                     raise ValueError(
                         f"{where}: {name} = {size} is more than debate.{name} = {getattr(self, name)}, the "
-                        f"maximum for all levels; raise that key, and list the levels with smaller debates"
+                        f"maximum for all levels; raise the maximum, and list the levels with smaller debates"
                     )
             try:
                 type(self).model_validate(dict(self.of_level(one.level)))
@@ -374,7 +378,9 @@ class DebateConfig(Settings):
 
     @property
     def agent_personas(self) -> tuple[Persona, ...]:
-        """The persona of each agent (N,), cycled. Only this property imports a dotted path.
+        """The persona of each agent (N,); the list of personas is repeated if it is too short.
+
+        Only this property imports personas that are given as "module:NAME".
 
         >>> [persona.name for persona in DebateConfig(num_agents=6).agent_personas][5]
         'Methodical Analyst'

@@ -1,4 +1,4 @@
-"""Read whole files from untrusted sources within limits: plain files, JSON and TOML.
+"""Read complete files from untrusted sources, with limits on size: plain files, JSON and TOML.
 
 The limits matter because reading a pipe blocks, a device has no end, a sparse file may claim a terabyte, and
 a short text can make a parser fill the memory.
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 LARGEST = 16 << 20
-"""Maximum bytes of a file of facts or settings."""
+"""Maximum bytes of a file that is read at once, such as JSON."""
 LARGEST_TOML = 1 << 20
 LARGEST_DATA = 16 << 30
 """Maximum bytes of a file of problems. A larger data set needs several files."""
@@ -117,7 +117,7 @@ def _inside(value: Any) -> Iterable[Any]:
 
 @contextmanager
 def naming(path: Path | str) -> Generator[None]:
-    """Add the path of the file being written to an OSError without a filename, such as for a full disk."""
+    """Add the path of the file being written to an OSError that names no file (such as "disk full")."""
     try:
         yield
     except OSError as error:

@@ -76,9 +76,9 @@ async def hold_debate(
     The result depends only on the arguments if the policy's replies depend only on the requests' seeds.
     ``name`` identifies the debate in requests; it must be unique among the debates that use the policy at the
     same time. ``summarizer`` writes summaries and compressions if ``config`` asks for them; None uses the
-    policy itself. ``agreed`` returns whether all answers of a round are the same; from ``config.min_rounds``
-    on, that ends the debate. ``on_said`` is called with each turn or summary as it arrives, and with the
-    messages that prompted it.
+    policy itself. ``agreed`` returns whether all answers of a round are the same; after ``config.min_rounds``
+    rounds, agreement ends the debate. ``on_said`` is called with each turn or summary as it arrives, and with
+    the messages that prompted it.
 
     An exception of a policy ends the debate and is raised here. PromptTooLongError if a prompt cannot be cut
     to fit.
@@ -100,10 +100,10 @@ async def debate_in_seat(
     agreed: Agreed,
     on_said: OnSaid = unheard,
 ) -> Debate:
-    """Hold one debate within an entered seat: its rounds of solutions, then the ballot if one is due."""
+    """Hold one debate within an entered seat of the policy: all rounds, then the ballot if one is due."""
     if config.tools != "none" and not runs_programs(policy):
         raise ValueError(
-            f'debate.tools = "{config.tools}": this policy runs no programs; see debate_rl.inference.tools'
+            f'debate.tools = "{config.tools}": this policy cannot run programs; see debate_rl.inference.tools'
         )
     config = config.of_level(problem.level)
     seating, version = seat_debate(problem, config, seed), policy.version
@@ -182,7 +182,7 @@ def _next_wave(
 async def _asked_again(
     seating: Seating, past: Past, turns: Sequence[Turn], policy: Policy, seed: int, name: str
 ) -> tuple[Swapped, ...]:
-    """Return a second ballot of each judge of the final ballot, with the solutions in the other order."""
+    """Return a second ballot of each judge of the final ballot, with the solutions in reverse order."""
     config, other = seating.config, derive_seed(seed, "swapped")
     turned = replace(seating, orders=tuple(order[::-1] for order in seating.orders))
     asked: list[Coroutine[object, object, Turn]] = []
@@ -329,7 +329,7 @@ def read_turn(
 
 
 def cut_length_of(prompt: Prompt) -> int | UnsetType:
-    """Return ``Turn.cut_length``, which is set only if a text was shortened."""
+    """Return the ``Turn.cut_length`` of a prompt, which is UNSET if no text was shortened."""
     return UNSET if prompt.cut_length is None else prompt.cut_length
 
 

@@ -85,7 +85,7 @@ async def _hold_all(
 
 
 def taken_seat(policy: Policy) -> ExitStack:
-    """Return an entered seat of a policy. It may be left twice."""
+    """Enter a seat of a policy, and return the exit stack that leaves it. Leaving it twice is allowed."""
     with ExitStack() as stack:
         stack.enter_context(seat_at(policy))
         return stack.pop_all()

@@ -1,4 +1,4 @@
-"""Personas: the class, the five of the debate recipe, and a preset with a wider range of temperatures."""
+"""Personas: the class, the five default personas, and a preset with a wider range of temperatures."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def check_personas(personas: Sequence[Persona]) -> None:
         if HALVES.search(persona.name + persona.instructions):
             raise ValueError(f"{persona.name!r}: contains half a character (a lone surrogate)")
         if not (isfinite(persona.temperature) and persona.temperature >= 0):
-            raise ValueError(f"{persona.name}: temperature {persona.temperature} must be 0 or more")
+            raise ValueError(f"{persona.name}: temperature {persona.temperature} must be finite and >= 0")
 
 
 def own_personas(path: str) -> tuple[Persona, ...]:

@@ -1,4 +1,4 @@
-"""Optional methods of a policy, the defaults without them, and policies of your own.
+"""Optional methods of a policy, what replaces those it lacks, and policies of your own.
 
 A policy may have:
 
@@ -10,7 +10,8 @@ A policy may have:
 
 ``count_tokens(messages)``: the number of tokens of a prompt.
 
-``hold()``, a context manager: a batching policy samples nothing within it (a program of a reply is running).
+``hold()``, a context manager: within it a batching policy samples nothing, because a program of a reply is
+running.
 
 ``written(text)``, ``read(tokens)`` and ``is_end(token)``: the token ids of a text within a reply, the text
 and the offsets of token ids, and whether a token id ends a reply. A policy that has these methods, and
@@ -24,8 +25,8 @@ method starts a prompt with the ``prefix`` of a request, and can hold conversati
 
 ``remote`` (Policy): answers the requests of "remote" seats, and counts their tokens.
 
-``freeze()``: from now on, the current weights answer the requests of "frozen" seats, whatever ``update``
-brings. Before that call, or without this method, these requests are answered like all others.
+``freeze()``: from this call on, the weights of that moment answer the requests of "frozen" seats, whatever
+``update`` loads later. Before that call, or without this method, these requests are answered like all others.
 
 If a policy knows only the numbers of tokens and not the ids, ``Completion`` has fields for the counts.
 
@@ -80,11 +81,11 @@ def speaker_at(policy: Policy, seat: Seat) -> Policy:
 
 
 def freeze(policy: Policy) -> None:
-    """Answer frozen seats with the current weights from now on. ValueError if the policy cannot."""
+    """From now on, answer frozen seats with the current weights. ValueError if the policy cannot."""
     keep: Callable[[], None] | None = getattr(policy, "freeze", None)
     if keep is None:
         raise ValueError(
-            'debate.seats: "frozen", but this policy has no method freeze() to keep the start weights; '
+            'debate.seats: "frozen", but this policy has no method freeze() to keep the initial weights; '
             "leave out model.policy, or name a model with these weights as remote.endpoint and use a seat "
             '"remote"'
         )
@@ -161,7 +162,7 @@ def own_policy(path: str, key: str = KEY) -> Callable[..., Policy]:
 
 
 def _checked(path: str, key: str, policy: object) -> Policy:
-    """Return the object as a policy. ValueError names the part of the protocol that it lacks."""
+    """Return the object as a policy. ValueError names the part of ``debate.Policy`` that it lacks."""
     if type(getattr(policy, "version", None)) is not int:
         raise ValueError(f"{key}: the policy of {path!r} has no integer 'version'; see debate.Policy")
     for name, arguments in (("sample", (None,)), ("update", (None, 0))):

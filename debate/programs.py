@@ -59,7 +59,7 @@ def find_program(text: str, start: int = 0) -> Program | None:
 
 
 def output_spans(text: str) -> tuple[Span, ...]:
-    r"""Return the spans of outputs in a text that no sandbox wrote: output blocks directly after programs.
+    r"""Return the spans of output blocks directly after programs, for a text without results of a sandbox.
 
     Each span runs from the opening fence to the line break after the closing fence, or to the end of the
     text.
@@ -108,7 +108,7 @@ def claimed_outputs(text: str, calls: Iterable[Call]) -> list[int]:
 
 
 def public_part(text: str, span: Span, calls: Iterable[Call]) -> str:
-    r"""Return the public text of a part of a reply, with outputs that no program wrote labelled as claimed.
+    r"""Return the public text of a part of a reply. Outputs that no program wrote are labelled as claimed.
 
     Claims are relabelled last because private text may be hidden inside a label.
 

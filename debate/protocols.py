@@ -38,18 +38,18 @@ def _needs(config: DebateConfig) -> Iterator[Need]:
     if game:
         yield Need("num_agents", agents, agents >= 3, "3 or more: a proposer, a critic, and judges")
         yield Need("num_rounds", rounds, rounds == 1, "1: the critic reads the proposal within it")
-        yield Need("judge_own", config.judge_own, not config.judge_own, "false: who argues does not judge")
+        yield Need("judge_own", config.judge_own, not config.judge_own, "false: arguing agents do not judge")
         long = config.compress.over
-        yield Need("compress.over", long, long is None, "none: who reads a solution reads all of it")
+        yield Need("compress.over", long, long is None, "none: solutions are shown in full")
     else:
-        turns = "3, 5, ...: solutions, then criticism and revisions by turns"
+        turns = "3, 5, ...: solutions, then criticism and revisions alternately"
         yield Need("num_agents", agents, agents >= 2, "2 or more: nobody else can criticise")
         yield Need("num_rounds", rounds, rounds >= 3 and rounds % 2 == 1, turns)
-    yield Need("final_ballot", config.final_ballot, config.final_ballot, "true: it is the verdict")
+    yield Need("final_ballot", config.final_ballot, config.final_ballot, "true: it decides the outcome")
     shown, summed = config.history_rounds, config.summary.enabled
     yield Need("history_rounds", shown, shown != 0, "1 or more, or -1: critics read solutions")
     yield Need("conversation", config.conversation, not config.conversation, "false")
-    why = "false: solutions and criticism are read themselves"
+    why = "false: agents read the solutions and criticism themselves"
     yield Need("summary.enabled", summed, not summed, why)
 
 

@@ -18,7 +18,7 @@ S = TypeVar("S", bound=Settings)
 
 
 class Points(tuple[tuple[int, float], ...]):
-    """(step, value) pairs with ascending steps. Outside them, the first or the last value applies."""
+    """(step, value) pairs with ascending steps. Before them the first value applies, after them the last."""
 
     __slots__ = ()
 
@@ -55,10 +55,10 @@ def _is_number(given: object) -> bool:
 def _step_of(point: Any) -> int:
     """Return the step of a point. ValueError unless it is a pair of a step and a value."""
     if not _is_list(point) or len(point) != 2 or not _is_number(point[1]):
-        raise ValueError(f"a point has a step and a value, as in [100, 0.5], got {point!r}")
+        raise ValueError(f"a point must have a step and a value, as in [100, 0.5], got {point!r}")
     step = point[0]
     if not isinstance(step, int) or isinstance(step, bool) or step < 0:
-        raise ValueError(f"the step of a point is a whole number of 0 or more, got {step!r}")
+        raise ValueError(f"the step of a point must be a whole number of 0 or more, got {step!r}")
     return step
 
 
@@ -101,11 +101,11 @@ def check_steps(steps: Sequence[int]) -> None:
         if after <= before:
             raise ValueError(f"the steps must ascend, got {after} after {before}")
     if not steps or steps[0] != 0:
-        raise ValueError(f"begins with step 0, got {steps[0] if steps else 'none'}")
+        raise ValueError(f"must begin with step 0, got {steps[0] if steps else 'none'}")
 
 
 def value_at(ramp: Ramp, step: int) -> float:
-    """Return the value at a step.
+    """Return the value of a ramp at a step.
 
     >>> [value_at(Points(((10, 1.0), (20, 0.5))), step) for step in (0, 10, 15, 20, 99)]
     [1.0, 1.0, 0.75, 0.5, 0.5]
@@ -120,7 +120,7 @@ def value_at(ramp: Ramp, step: int) -> float:
 
 
 def number(ramp: Ramp) -> float:
-    """Return a ramp that is a number. ValueError for points, whose value depends on the step.
+    """Return the value of a ramp that is a number. ValueError for points, whose value depends on the step.
 
     >>> number(0.5)
     0.5
@@ -142,7 +142,7 @@ def values_of(ramp: Ramp) -> tuple[float, ...]:
 
 
 def settings_at(settings: S, step: int) -> S:
-    """Return the settings of a step, with a number instead of every ramp."""
+    """Return the settings at a step, with a number instead of every ramp."""
     values = {name: value_at(points, step) for name, points in ramps_of(settings).items()}
     return settings.model_copy(update=values) if values else settings
 

@@ -87,8 +87,8 @@ def _with_criticisms(text: str, parsed: ParsedTurn, handles: Iterable[str], own:
 def whole_reply(text: str, parsed: ParsedTurn, untagged: Untagged, *, cut: bool) -> ParsedTurn:
     """Return a reply without solution tags, with all text after its thinking as the solution.
 
-    The stop string that ended it is left out. A reply with no such text is returned unchanged. ``cut``: the
-    reply ended at its token limit.
+    A stop string at the end of the reply is left out. A reply with no such text is returned unchanged.
+    ``cut``: the reply ended at its token limit.
     """
     start = parsed.thinking.end if parsed.thinking else 0
     ended = next((len(string) for string in untagged.stop if not cut and text.endswith(string)), 0)

@@ -78,7 +78,7 @@ def load_dotted(path: str, *, key: str) -> object:
 
     ``key`` is the configuration key that contains the path. Modules of the standard library are refused
     before they are imported, and so are their functions and classes in other modules. None of them is made
-    for a debate, and many act when they are called.
+    for a debate, and calls of many have side effects.
 
     >>> load_dotted("debate.personas:PRESETS", key="debate.personas") is not None
     True

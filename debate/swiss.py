@@ -1,4 +1,4 @@
-"""A final ballot by Swiss pairing: each judge compares one pair, in stages, and the leaders meet.
+"""A final ballot by Swiss pairing: judges vote in stages, one pair each, and later stages pair the leaders.
 
 After V1 [arXiv 2603.04304]: first every solution is compared, then the solutions with the best results, which
 are still in doubt. In each stage half of the remaining judges vote, so N judges need about log2 N + 1 stages.
@@ -57,7 +57,7 @@ def next_pairs(answers: Sequence[int], said: Mapping[int, Result], *, seed: int)
 
 
 def _place(results: Sequence[int]) -> tuple[float, int]:
-    """Return the sort key of a solution by its results, lowest first. Fewer results win a tie."""
+    """Return a solution's sort key: highest mean result first; for equal means, fewest results first."""
     return (-fmean(results) if results else -inf, len(results))
 
 

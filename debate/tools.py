@@ -31,7 +31,7 @@ class Ran:
 
 
 class Session(Protocol):
-    """A process that runs one program after another and keeps what they define."""
+    """A process that runs one program after another and keeps the variables that they define."""
 
     async def run(self, code: str) -> Ran:
         """Run a program.
@@ -44,9 +44,9 @@ class Session(Protocol):
 class Programs(Protocol):
     """A sandbox that runs programs and keeps sessions ready.
 
-    A turn keeps its session while the model continues the reply. So taking a session never waits for another
-    to be given back; only programs running at the same time may wait for one another. Time is measured where
-    a program runs, because the event loop may be blocked while a model computes.
+    A turn keeps its session while the model continues the reply. So taking a session never waits until
+    another is returned; only programs running at the same time may wait for one another. Time is measured
+    where a program runs, because the event loop may be blocked while a model computes.
     """
 
     def session(self) -> AbstractAsyncContextManager[Session]:

@@ -129,7 +129,7 @@ class SampleRequest:
 
 
 class Call(Value, frozen=True):
-    """A program of a reply that ran in its place, and its result.
+    """A program that ran while its reply was generated, and its result.
 
     ``block``: the program and its output with their fences. ``code``: the program as written. ``output``: the
     escaped output within the reply. The running time is not kept, because it would differ from run to run.
@@ -213,13 +213,13 @@ class Policy(Protocol):
     async def update(self, weights: object, version: int) -> None:
         """Load new weights. Completions sampled afterwards carry ``version``.
 
-        In training, ``weights`` is the learning model; a policy in the same process may hold the same object.
+        In training, ``weights`` is the learning model; a policy in the same process may use the same object.
         """
         ...
 
 
 class FailureReason(StrEnum):
-    """Why something that was due could not be parsed."""
+    """Why a part of a reply could not be parsed, or does not count."""
 
     MISSING_SECTION = "missing_section"  # the section is absent
     UNCLOSED_SECTION = "unclosed_section"  # the section was opened and never closed
@@ -233,7 +233,7 @@ class FailureReason(StrEnum):
 
 
 class ParseFailure(Value, frozen=True):
-    """Something that a turn lacks or has wrong. ``detail`` names the section or quotes the offending line."""
+    """A missing or invalid part of a reply. ``detail`` names the section or quotes the offending line."""
 
     reason: FailureReason
     detail: str
@@ -339,7 +339,7 @@ class Compression(Value, frozen=True):
     The turn keeps the whole solution.
 
     ``completions``: the model's replies, one per try, without token ids. ``failed``: no reply could be shown,
-    so ``text`` is the cut solution. It is not trained on.
+    so ``text`` is the cut solution. The replies are not trained on.
     """
 
     turn: TurnId
@@ -359,7 +359,7 @@ class Vote(Value, frozen=True):
 
 
 class Swapped(Value, frozen=True):
-    """A judge's second ballot on the same solutions, shown in the other order. Its votes do not count.
+    """A judge's second ballot on the same solutions, shown in reverse order. Its votes do not count.
 
     ``turn``: the first ballot. ``compared``: the turns in the order shown this time. ``completion`` has no
     token ids.
@@ -393,7 +393,7 @@ class Debate(Value, frozen=True):
     swapped: tuple[Swapped, ...] | UnsetType = UNSET
 
     def auxiliary(self) -> list[Completion]:
-        """Return the replies outside of turns: summaries, tries of compressions, and second ballots."""
+        """Return the replies outside of turns: summaries, attempts at compressions, and second ballots."""
         tries = (reply for one in self.compressions or () for reply in one.completions)
         again = (one.completion for one in self.swapped or ())
         return [*(summary.completion for summary in self.summaries), *tries, *again]

@@ -28,7 +28,7 @@ def _fields_of(kind: type[msgspec.Struct]) -> dict[str, Field[Any]]:
 class Value(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     """A frozen value, hashed and compared by content. An unknown field in JSON is an error.
 
-    It is a msgspec ``Struct``, so loading a record takes no longer than parsing its JSON. Values hold only
+    It is a msgspec ``Struct``, so loading a record takes no longer than parsing its JSON. Values contain only
     values, texts, numbers and tuples. So no cycle can arise, and the garbage collector can skip them.
     """
 

@@ -6,9 +6,9 @@ from urllib.parse import urlsplit
 
 
 def checked_url(url: str, key: str = "base_url") -> str:
-    """Return the URL without a final slash.
+    """Return a server's URL without a final slash.
 
-    ValueError, with ``key``, if it is not a URL or contains a secret.
+    Raises ValueError, whose message begins with ``key``, if the URL is invalid or contains a secret.
 
     >>> checked_url("http://localhost:8000/v1/")
     'http://localhost:8000/v1'
@@ -23,9 +23,9 @@ def checked_url(url: str, key: str = "base_url") -> str:
     except ValueError:
         raise ValueError(f"{key}: this is not a URL; write it as http://host:port/v1") from None
     if "@" in parts.netloc:
-        raise ValueError(f"{key}: contains a user name or password; the key comes from OPENAI_API_KEY")
+        raise ValueError(f"{key}: contains a user name or password; remove them, and set OPENAI_API_KEY")
     if not whole or not url.isprintable() or " " in url:
         raise ValueError(f"{key}: {url!r} must begin with http:// or https:// and name a host")
     if parts.query or parts.fragment:
-        raise ValueError(f"{key}: must end with its path, as in http://host:port/v1")
+        raise ValueError(f"{key}: must end with the path, as in http://host:port/v1, without ? or #")
     return url.rstrip("/")

@@ -1,4 +1,7 @@
-"""Open the engine that samples: the model in this process, a server, or vLLM. Only the first loads torch."""
+"""Open the engine that samples: the model in this process, a server, or vLLM.
+
+Importing this module does not load torch.
+"""
 
 from __future__ import annotations
 
@@ -37,13 +40,14 @@ def open_policy(config: Config, weights: Path | None) -> Policy:
     """Return the configured policy for evaluation or play, with the weights of a checkpoint if one is given.
 
     With ``debate.tools`` its replies run programs; raises SandboxRefused if this machine has no sandbox.
-    Frozen seats use the weights with which the checkpoint's run began, or else the policy's own weights.
+    Frozen seats use the weights with which the checkpoint's run began, or the policy's own weights if there
+    is no checkpoint.
     """
     return with_tools(config, lambda: with_remote(config, _open_engine(config, weights)))
 
 
 def with_tools(config: Config, make: Callable[[], Policy]) -> Policy:
-    """Return the policy of ``make``; its replies run programs if ``debate.tools`` is set.
+    """Return the policy that ``make`` returns; its replies run programs if ``debate.tools`` is set.
 
     The sandbox is opened first, so that no model is loaded on a machine without a sandbox.
     """
@@ -60,7 +64,7 @@ def with_tools(config: Config, make: Callable[[], Policy]) -> Policy:
 
 
 def with_remote(config: Config, policy: Policy) -> Policy:
-    """Return the policy, joined with the policy of ``remote.endpoint`` if a seat is remote."""
+    """Return the policy. If a seat is remote, the model of ``remote.endpoint`` answers for that seat."""
     endpoint = config.remote.endpoint
     if "remote" not in config.debate.seats or endpoint is None:
         return policy
@@ -152,25 +156,26 @@ def refuse_training(config: Config) -> None:
         refuse_unfit(config)
     if model.policy == "openai":
         raise ValueError(
-            "model.policy=openai: can play and be evaluated, but not trained; leave it out, or set vllm"
+            "model.policy=openai: this model can play and be evaluated, but not trained; leave model.policy "
+            "out, or set it to vllm"
         )
     if model.policy == "vllm" and model.vllm.servers and not (model.lora_rank and model.name_or_path):
         raise ValueError(
-            "model.vllm.servers: load adapters of a named model, but not full weights; set "
+            "model.vllm.servers: servers can load adapters of a named model, but not full weights; set "
             "model.name_or_path and model.lora_rank, or leave out model.vllm.servers"
         )
     each = model.vllm.tensor_parallel_size
     if model.policy == "vllm" and config.vllm_within and each > 1 and not model.lora_rank:
         raise ValueError(
-            f"model.vllm.tensor_parallel_size = {each}: an engine within the learner's process only takes "
-            f"full weights on one GPU; set model.vllm.engines = 1, or train an adapter (model.lora_rank)"
+            f"model.vllm.tensor_parallel_size = {each}: an engine within the learner's process takes full "
+            f"weights only on one GPU; set model.vllm.engines = 1, or train an adapter (model.lora_rank)"
         )
 
 
 def refuse_no_gpu(config: Config) -> None:
-    """Raise ValueError if the model or vLLM needs a GPU and this machine has none, or for ``refuse_unfit``.
+    """Raise ValueError if the model or vLLM needs a GPU and this machine has none.
 
-    Call this first, before problems or models are looked up on the hub.
+    Also raises what ``refuse_unfit`` raises. Call this before problems or models are looked up on the hub.
     """
     from debate_rl.models import resolve_device
 
@@ -315,7 +320,7 @@ def _loaded(module: str, name: str) -> Any:
 def counting_policy(config: Config) -> Policy:
     """Return a policy that counts the tokens of prompts like the model, and has no weights to sample from.
 
-    Raises ValueError if another process holds the tokenizer.
+    Raises ValueError if ``model.policy`` has its own tokenizer, in another process.
     """
     from debate_rl.inference.local import LocalPolicy
     from debate_rl.models import sketch_model
@@ -345,7 +350,7 @@ def prompt_settings(config: Config) -> dict[str, Any]:
 def freeze_start(config: Config, run: Path, model: Any, policy: Policy) -> None:
     """Load the weights with which a run began into ``model``, and freeze them for the frozen seats.
 
-    Raises ValueError if the run had a warm start and its folder does not hold it.
+    Raises ValueError if the run had a warm start, but its folder has no checkpoint of it.
     """
     from debate_rl.runs.checkpoint import WARM_START, latest_good, load_checkpoint
 
@@ -353,7 +358,10 @@ def freeze_start(config: Config, run: Path, model: Any, policy: Policy) -> None:
     if start is not None:
         load_checkpoint(start, model=model, restore_rng=False, verify=False)
     elif config.warm_start.steps or config.warm_start.from_run is not None:
-        raise ValueError(f'debate.seats: "frozen" means the warm start of {run}, which has none')
+        raise ValueError(
+            f'debate.seats: "frozen" needs the warm start of {run}, which has none; use a complete copy of '
+            f"the run"
+        )
     freeze(policy)
 
 
@@ -376,7 +384,10 @@ def _server(config: Config, weights: Path | None) -> Policy:
 
 
 def _vllm_beside(config: Config, model: Any, tokenizer: Any, learners: int) -> Policy:
-    """Return vLLM on the base of the model in this process; a base without files is written to memory."""
+    """Return a vLLM engine for the base of the model in this process.
+
+    A base that vLLM cannot load by its name, such as the tiny model, is first written to a folder in memory.
+    """
     import torch
 
     from debate_rl.inference.vllm_engines import model_files, open_vllm
@@ -388,8 +399,8 @@ def _vllm_beside(config: Config, model: Any, tokenizer: Any, learners: int) -> P
     name = config.model.name_or_path
     if config.model.vllm.servers and not loads_by_name(name):
         raise ValueError(
-            f"model.vllm.servers: need a model that they can load, but {name or 'the tiny model'} is made "
-            f"here; leave the key out, or give the model as a folder or a hub id"
+            f"model.vllm.servers: servers cannot load {name or 'the tiny model'}, which is made in this "
+            f"process; leave the key out, or give the model as a folder or a hub id"
         )
     dtype = engine_dtype(config.model)
     settings: dict[str, Any] = {"dtype": dtype, "max_lora_rank": config.model.lora_rank}
@@ -411,7 +422,7 @@ def _vllm_beside(config: Config, model: Any, tokenizer: Any, learners: int) -> P
 
 
 def weight_transfer(config: Config, gpus: int, learners: int = 1) -> Transfer | None:
-    """Return how whole weights are sent to engines in other processes; None if they are sent as a file.
+    """Return how full weights are sent to engines in other processes; None if they are sent as a file.
 
     Adapters, weights on a CPU, and the weights of several ``learners`` are always sent as a file.
     """

@@ -1,7 +1,7 @@
-"""Format numbers and foreign texts for every table, page, report and message.
+"""Format numbers and untrusted texts for every table, page, report and message.
 
-A foreign text was written by a model, a file or a user. It may contain terminal control sequences, characters
-that reorder others, and invisible ones. ``is_unseen`` covers all of them, for every output.
+An untrusted text comes from a model, a file or a user. It may contain terminal control sequences, characters
+that reorder others, and invisible ones. ``is_unseen`` finds all of them, for every output.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _BLANK_LETTERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u18
 """Letters and marks that Unicode calls printable but that show nothing."""
 _MAYBE = re.compile(r"[^\n\t\x20-\x7e]+")
 _CODES = 3
-"""How many characters of a long unseen run are named."""
+"""How many characters of a long run of unseen characters are shown by their codes."""
 
 
 def fixed(value: float | None, form: str = ".3f", *, none: str = "–") -> str:
@@ -36,7 +36,7 @@ def fixed(value: float | None, form: str = ".3f", *, none: str = "–") -> str:
 
 
 def number(value: float | None, *, signed: bool = False, none: str = "–") -> str:
-    """Format a number with three decimals, or none from 1000 on. Zero has no sign.
+    """Format a number with three decimals; from 1000 on, with no decimals. Zero has no sign.
 
     >>> number(0.71234), number(0.05, signed=True), number(1234.5), number(-0.0001, signed=True), number(None)
     ('0.712', '+0.050', '1,234', '0.000', '–')
@@ -65,7 +65,7 @@ def short(value: float | None, digits: int = 3, *, none: str = "-") -> str:
 
 
 def figure(value: float | None) -> str:
-    """Format a number with four digits, None as "none".
+    """Format a number with four significant digits; "none" for None and for a number that is not finite.
 
     >>> figure(0.123456), figure(3.0), figure(None)
     ('0.1235', '3', 'none')
@@ -83,7 +83,7 @@ def json_number(value: object) -> object:
 
 
 def share(value: float | None) -> str:
-    """Format a fraction in hundredths.
+    """Format a fraction with two decimals and without a leading zero.
 
     >>> share(0.667), share(1), share(None)
     ('.67', '1.00', '–')
@@ -92,7 +92,7 @@ def share(value: float | None) -> str:
 
 
 def signed_share(value: float) -> str:
-    """Format a difference of fractions in hundredths, with its sign.
+    """Format a difference of fractions with its sign, two decimals and no leading zero.
 
     >>> signed_share(0.314), signed_share(-0.05), signed_share(-0.001), signed_share(1.0)
     ('+.31', '-.05', '+.00', '+1.00')
@@ -152,7 +152,7 @@ def round_name(round_: int, rounds: int | None) -> str:
 
 
 def title(name: str) -> str:
-    """Return the readable name of a figure; docs/metrics.md has the names.
+    """Return a figure's name in readable words; docs/metrics.md lists the names.
 
     >>> title("eval/debate/accuracy/round_0"), title("reward/peer/std"), title("winner_minus_direct")
     ('debate accuracy, round 0', 'peer reward std', 'winner minus direct')
@@ -166,7 +166,7 @@ def title(name: str) -> str:
 
 
 def is_unseen(character: str) -> bool:
-    r"""Return whether a character is invisible or changes how others appear; blanks are visible.
+    r"""Return whether a character is invisible or changes how others appear; blanks count as visible.
 
     Variation selectors can hide a text, one byte each, so all are unseen except U+FE0E and U+FE0F, which
     emoji use.
@@ -203,7 +203,7 @@ _WRITTEN = _Signs("\t", lambda character: f"<U+{ord(character):04X}>")
 
 
 def printable(text: str) -> str:
-    r"""Return a foreign name or message as one line, with a sign for each unseen character.
+    r"""Return an untrusted name or message as one line, with a sign for each unseen character.
 
     >>> printable("a\nb\x1b[2J\u202e")
     'a b�[2J�'
@@ -212,7 +212,7 @@ def printable(text: str) -> str:
 
 
 def safe(text: str) -> str:
-    r"""Return a foreign text as one printable line. The signs of unseen characters are not LaTeX.
+    r"""Return an untrusted text as one printable line. Unseen characters become codes that contain no LaTeX.
 
     >>> safe("a\x1b[2J\u202eb\r\n\tc")
     'a<U+001B>[2J<U+202E>b<U+000D><U+000A> c'
@@ -221,7 +221,7 @@ def safe(text: str) -> str:
 
 
 def safe_lines(text: str) -> list[str]:
-    r"""Return the lines of a foreign text, each ``safe``.
+    r"""Return the lines of an untrusted text, each ``safe``.
 
     Only a line feed ends a line; a tab becomes four blanks.
 
@@ -232,7 +232,7 @@ def safe_lines(text: str) -> list[str]:
 
 
 def one_line(text: str, most: int = 400) -> str:
-    r"""Return the beginning of a foreign text as one ``safe`` line, with blanks for line feeds.
+    r"""Return the beginning of an untrusted text as one ``safe`` line, with blanks for line feeds.
 
     >>> one_line("a\n b\x1b"), one_line("abcdef", 4)
     ('a b<U+001B>', 'abc…')
@@ -299,7 +299,7 @@ def _codes(run: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Format a time with two digits, in seconds, minutes or hours.
+    """Format a time with two significant digits, in seconds, minutes or hours.
 
     >>> duration(2.34), duration(210.0), duration(600.0), duration(360_000.0), duration(2e-5)
     ('2.3 s', '3.5 min', '10 min', '100 h', '0.01 s')

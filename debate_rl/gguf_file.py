@@ -12,13 +12,14 @@ from typing import Any, TypeGuard
 from debate.settings import install_hint
 
 HEAD = 2**26
-"""Number of first bytes that are searched for settings. A vocabulary may come before them."""
+"""Number of bytes at a file's beginning that are searched for settings, which may come after a vocabulary."""
 
 
 def gguf_file(name: str | None) -> Path | None:
-    """Return the GGUF file of a model's name: the file itself, or the only one in a folder without a model.
+    """Return the GGUF file that a model's name refers to, or None if it refers to no such file.
 
-    ValueError for a missing file, and for a folder with several.
+    The name is that of the file, or of a folder with one GGUF file and no config.json. ValueError for a
+    missing file, and for a folder with several.
     """
     path = Path(name or "").expanduser()
     if path.suffix.lower() == ".gguf" and not path.is_dir():
@@ -51,16 +52,16 @@ def refuse_no_reader(file: Path) -> None:
 
 
 def read_gguf(file: Path) -> tuple[Any, Any]:
-    """Return the settings of the model and the tokenizer of a file, without its tensors.
+    """Return the model's settings and the tokenizer in a GGUF file, without reading its tensors.
 
-    This takes seconds and happens several times per start, so the newest file's settings are cached.
+    This takes seconds and happens several times per launch, so the result for the last file is cached.
     """
     refuse_more_layers_than_tensors(file)
     return deepcopy(_read(file, file.stat().st_mtime_ns))
 
 
 def refuse_more_layers_than_tensors(file: Path) -> None:
-    """Raise ValueError if a header names more layers than tensors.
+    """Raise ValueError if a file's header claims more layers than tensors.
 
     Settings with 2^31 layers would take all memory. Format:
     https://github.com/ggml-org/ggml/blob/master/docs/gguf.md.
@@ -72,7 +73,7 @@ def refuse_more_layers_than_tensors(file: Path) -> None:
         return
     count, tensors = int.from_bytes(layers[1] or layers[2], "little"), int.from_bytes(head[8:16], "little")
     if count > tensors:
-        raise ValueError(f"its header names {count} layers and {tensors} tensors")
+        raise ValueError(f"its header claims {count} layers but only {tensors} tensors")
 
 
 @lru_cache(maxsize=1)
@@ -105,6 +106,6 @@ def unreadable(file: Path, error: Exception) -> str:
             "model as a folder or a hub id"
         )
     return (
-        f"model.name_or_path: {file} is cut off, damaged or no GGUF file ({reason.rstrip('.')}); download it "
-        "again"
+        f"model.name_or_path: {file} is incomplete, damaged or not a GGUF file ({reason.rstrip('.')}); "
+        "download it again"
     )

@@ -15,7 +15,7 @@ CHARACTERS = 4
 
 
 class Shape(NamedTuple):
-    """Settings of a model. ``head``: the size of a head, or 0 for the width divided by the head count."""
+    """Settings of a model. ``head``: the size of a head; 0 means ``width / heads``."""
 
     kind: str
     width: int

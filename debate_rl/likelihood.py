@@ -1,8 +1,8 @@
-"""The frozen reader of a run: log-probabilities of gold answers after reasoning, without the question.
+"""The frozen reader of a run: a model that scores gold answers after reasoning, without the question.
 
-The reader is the reference model of the KL: the base below an adapter, or a copy of full weights. It never
-learns, so the reward can only rise through the content of the reasoning, not through a code between policy
-and reader.
+The score is a log-probability. The reader is the reference model of the KL penalty: the base below an
+adapter, or a copy of full weights. It never learns, so the reward can only rise through the content of the
+reasoning, not through a code between policy and reader.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ from transcripts.errors import FieldError
 
 
 def open_reader(config: Config, learner: object, tokenizer: Any, path: Path) -> Reader | None:
-    """Return the reader of a run, or None if nothing rewards a likelihood. ValueError with several ranks."""
+    """Return the reader of a run, or None if no reward uses likelihoods. ValueError with several ranks."""
     if not config.rewards.reads_likelihood:
         return None
     if not isinstance(learner, Learner):
         raise ValueError(
-            "rewards.likelihood_weight: the frozen reader needs a whole reference, but several ranks share "
-            "it; train on one GPU, or set it to 0"
+            "rewards.likelihood_weight: the frozen reader needs the complete reference model, but several "
+            "ranks share it; train on one GPU, or set this weight to 0"
         )
     return Reader(config, learner, tokenizer, path)
 
@@ -68,7 +68,7 @@ class Reader:
         self.baselines = Baselines(self.path)
 
     def read(self, debates: Sequence[Debate], step: int) -> list[Likelihoods]:
-        """Return the likelihood of the gold answer after each solution of the debates, and each baseline."""
+        """Return for each debate the likelihood of the gold answer after each solution, and the baseline."""
         mode = self.config.grader.mode_at(step)
         baselines = self._baselines(debates, step, mode)
         turns = [(at, turn) for at, debate in enumerate(debates) for turn in debate.turns if not turn.ballot]
@@ -111,7 +111,7 @@ class Reader:
         return {id: self.baselines.known[id] for id in problems}
 
     def _written(self, problems: Sequence[Problem], step: int) -> list[str]:
-        """Return a solution of each problem by the reference as a single agent."""
+        """Return one solution of each problem, written by the reference model as a single agent."""
         seed = derive_seed(self.config.seed, "likelihood", step)
         alone = self.config.at_step(step).debate.one_round(alone=True)
         protocol = alone.model_copy(update={"tools": "none"})  # outputs are not read as reasoning
@@ -132,9 +132,9 @@ class Reader:
         return LocalPolicy(model, self.tokenizer, compute=self.learner.compute, **settings)
 
     def logprobs(self, texts: Sequence[tuple[Problem, str]]) -> list[float | None]:
-        """Return the mean log-probability per token of each gold answer after a text, in nats.
+        """Return the mean log-probability per token of each problem's gold answer after its text, in nats.
 
-        None without a gold answer, or if it does not fit the context.
+        None if there is no gold answer, or if text and answer do not fit the context.
         """
         rows = [self.rows.row(problem, text) for problem, text in texts]
         known = [row for row in rows if row is not None]
@@ -143,7 +143,7 @@ class Reader:
 
     @cached_property
     def rows(self) -> AnswerRows:
-        """Makes prompts of reasoning."""
+        """Makes the rows that the reader scores."""
         return AnswerRows(self.learner.model, self.tokenizer, self.config.likelihood)
 
 
@@ -157,21 +157,24 @@ def reference_logprobs(learner: Learner, rows: Sequence[Row]) -> list[float]:
 
 @dataclass
 class AnswerRows:
-    """Makes rows of reasoning and gold answers for a model, by the prompt of ``config``."""
+    """Makes rows from reasoning and gold answers for a model, with the prompt of ``config``."""
 
     model: Any
     tokenizer: Any
     config: LikelihoodConfig
 
     def row(self, problem: Problem, text: str) -> Row | None:
-        """Return a prompt with the gold answer as the tokens to score, or None if it does not fit."""
+        """Return a row of ``text`` and the gold answer, whose tokens are to be scored.
+
+        None if there is no gold answer, or if the row does not fit the context.
+        """
         gold = gold_of(problem)
         if gold is None:
             return None
         before, answer = self.config.parts(text, gold)
         ids, prompt = self.encode(before + answer), self.encode(before)
         same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(ids, prompt, strict=False)))
-        start = max(same, 1)  # a token may hold the end of one and the beginning of the other
+        start = max(same, 1)  # one token may contain the end of the prompt and the beginning of the answer
         if start >= len(ids) or len(ids) > self.context:
             return None
         zeros, mask = np.zeros(len(ids), np.float32), np.arange(len(ids)) >= start
@@ -203,7 +206,7 @@ def mean_logprobs(
 ) -> list[float]:
     """Return the mean log-probability of the actions of each row under a model, in nats.
 
-    ``max_tokens``: maximum tokens per pass, with padding. ``compute``: the data type of products.
+    ``max_tokens``: maximum tokens per pass, with padding. ``compute``: the data type of matrix products.
     """
     device = next(model.parameters()).device
     order = sorted(range(len(rows)), key=lambda index: -len(rows[index].input_ids))
@@ -217,7 +220,7 @@ def mean_logprobs(
 
 
 class Baseline(Value, frozen=True):
-    """The baseline of a problem. ``step``: the step that first drew it. ``logprob``: None if too long."""
+    """The baseline of a problem. ``step``: the first step with the problem. ``logprob``: None if too long."""
 
     step: int
     problem: str

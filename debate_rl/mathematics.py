@@ -1,11 +1,12 @@
 r"""Find mathematics in texts and convert it to MathML that contains only listed elements.
 
 Formulas are delimited by ``$``, ``$$``, ``\(`` and ``\)``, ``\[`` and ``\]``, or an environment such as
-``align*``; a ``\boxed{}`` is one too. Dollars can also be money. As in pandoc, an opening ``$`` has no blank
-after it, and a closing one has no blank before it and no digit after it. Here it also does not open after a
-letter or digit. A text that begins like an amount is not a formula if it ends with an operator or contains a
-word, as in "$5 each so 3*5=$". Unreadable formulas stay as written. No part of a formula becomes markup
-unchecked: elements and attributes come from lists, attribute values have a fixed form, and texts are escaped.
+``align*``; a ``\boxed{}`` is a formula too. Dollars can also be money. As in pandoc, an opening ``$`` has no
+blank after it, and a closing one has no blank before it and no digit after it. Unlike in pandoc, an opening
+``$`` must not follow a letter or digit. A text that begins like an amount is not a formula if it ends with an
+operator or contains a word, as in "$5 each so 3*5=$". Unreadable formulas stay as written. No part of a
+formula becomes markup unchecked: elements and attributes come from lists, attribute values have a fixed form,
+and texts are escaped.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _DEFINES = re.compile(r"\\(?:def|let|edef|gdef|xdef|newcommand|renewcommand|prov
 _BRACE = re.compile(r"\\.|([{}])", re.DOTALL)
 _UNSHOWN = re.compile(r"\\begin\{array\}\s*\{[^}]*\}|\\(?:begin|end)\s*\{\w+\*?\}|\\[A-Za-z]+")
 _APART = re.compile(r"(?<![_^\d])\d+\s+\d|[A-Za-z]{2,}\s+[A-Za-z]{2,}")
-"""Pairs that LaTeX would draw together: two numbers, or two words."""
+"""Two numbers, or two words, with a space between them that LaTeX would not draw."""
 _COMMENT = re.compile(r"(?<!\\)%")
 
 
@@ -88,7 +89,7 @@ def formulas(text: str) -> Iterator[Formula]:
 
 
 def _formula(text: str, opener: re.Match[str]) -> Formula | None:
-    """Return the formula that begins here, or None."""
+    """Return the formula that begins with this opening delimiter, or None."""
     start, after = opener.span()
     match opener[0]:
         case "$":
@@ -231,13 +232,13 @@ _SIZE = r"(?:-0|\d)(?:\.\d{1,4})?(?:em|ex|pt|px|mu)?"
 _SIZES_FORM = re.compile(f"{_SIZE}(?: {_SIZE}){{0,40}}")
 """Sizes below ten units, so that nothing overlaps the text before it."""
 _WITHOUT = ("", "negativethinmathspace", "negativemediummathspace", "negativethickmathspace")
-"""Values that browsers do not know and that can be dropped."""
+"""Attribute values that browsers do not know. Attributes with them are left out."""
 _INVISIBLE = str.maketrans("", "", "\u2061\u2062\u2063\u2064")
 """Operators that are invisible."""
 
 
 def _markup(element: Element, depth: int) -> str:
-    """Return an element as markup. ValueError for anything that is not in the lists, or a parsing error."""
+    """Return an element as markup. ValueError if something in it is not in the lists or was not parsed."""
     name, attributes = element.tag, dict(element.attrib)
     if name == "menclose" and attributes == {"notation": "box"}:
         name, attributes = "mrow", {}
@@ -257,7 +258,7 @@ def _inside(element: Element, depth: int) -> str:
 
 
 def _checked(key: str, value: str) -> str:
-    """Return the value of an attribute. ValueError if it does not have the form of its kind."""
+    """Return the value of an attribute. ValueError for an unknown attribute, or a value of another form."""
     forms = _WORDS_FORM if key in _WORDS else _SIZES_FORM if key in _SIZES else None
     if forms is None or not forms.fullmatch(value):
         raise ValueError(f"attribute {key}={value!r}")

@@ -30,9 +30,10 @@ if TYPE_CHECKING:
 def load_model(
     config: ModelConfig, *, vocabulary: Sequence[str] | None = None, seed: int
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """Return the model, on its device, and its tokenizer. ``vocabulary``: the pieces of a tiny model.
+    """Return the model, on its device, and its tokenizer. ``vocabulary``: the tokens of a tiny model.
 
-    ``seed`` decides the initial weights, also of an adapter, without changing torch's global generator.
+    ``seed`` decides the initial weights of the model and of an adapter, without changing torch's global
+    generator.
     """
     import torch
 
@@ -89,7 +90,7 @@ class ChatWarning(UserWarning):
 
 
 FEW = 256
-"""Tokenizers with fewer tokens are checked for tokens other than those of chats."""
+"""A tokenizer with fewer tokens than this must have tokens other than special ones."""
 _BASE = re.compile(r"(?<![a-z])base(?![a-z])", re.IGNORECASE)
 
 
@@ -121,8 +122,8 @@ NVIDIA_DRIVER = Path("/proc/driver/nvidia/version")
 def resolve_device(name: str) -> torch.device:
     """Return the device of this name; "auto" is the first GPU, or else the CPU.
 
-    ValueError for "auto" if NVIDIA's driver is loaded but a CUDA build of torch sees no GPU and none is
-    hidden: the CPU is not intended then.
+    ValueError for "auto" if NVIDIA's driver is loaded and a CUDA build of torch sees no GPU, although
+    CUDA_VISIBLE_DEVICES does not hide them all: then the CPU is not what the user wants.
     """
     import torch
 
@@ -150,9 +151,9 @@ def resolve_device(name: str) -> torch.device:
 
 
 def resolve_dtype(config: ModelConfig, *, on_gpu: bool | None = None) -> torch.dtype:
-    """Return the data type of the weights; "auto" is bfloat16 on a GPU under an adapter, else float32.
+    """Return the data type of the weights; "auto" is bfloat16 for an adapter's base on a GPU, else float32.
 
-    ``on_gpu`` None: as ``model.device`` says. A Mac's GPU does not count, because not all of them have
+    If ``on_gpu`` is None, ``model.device`` decides. A Mac's GPU does not count, because not all of them have
     bfloat16.
     """
     import torch
@@ -172,9 +173,9 @@ def on_cpu(config: Config) -> Config:
 
 
 def engine_dtype(config: ModelConfig) -> str:
-    """Return the data type of an engine next to the learner: bfloat16 on a GPU.
+    """Return the name of the data type in which an engine computes for a learner: bfloat16 on a GPU.
 
-    The learner keeps float32 weights but multiplies in bfloat16.
+    The learner there keeps float32 weights but multiplies in bfloat16. On a CPU, the default is float32.
     """
     on_gpu = resolve_device(config.device).type == "cuda"
     return config.dtype if config.dtype in ("bfloat16", "float16") else "bfloat16" if on_gpu else "float32"
@@ -233,7 +234,7 @@ def _load_checkpoint(
             settings, tokenizer = read_gguf(file)
             quantized = {"config": settings, "gguf_file": file.name, **unpacked()}
         if len(tokenizer) < FEW and set(tokenizer.get_vocab()) <= set(tokenizer.all_special_tokens):
-            raise ValueError("it has no tokenizer, only a made-up one without words.")
+            raise ValueError("it has no tokenizer; the substitute of transformers has only special tokens.")
         if not data:
             settings = settings or AutoConfig.from_pretrained(source, trust_remote_code=False)
             return AutoModelForCausalLM.from_config(
@@ -269,14 +270,14 @@ def _load_checkpoint(
 
 
 def _source_of(config: ModelConfig) -> str:
-    """Return the folder or hub id that transformers loads. ValueError if a folder holds no model."""
+    """Return the folder or hub id that transformers loads. ValueError if a folder has no model."""
     name = str(config.name_or_path)
     path, file = Path(name).expanduser(), gguf_file(name)
     if file is not None:
         refuse_no_reader(file)
         if config.quantization != "none":
             raise ValueError(
-                f'model.quantization = "{config.quantization}": a GGUF file is unpacked to whole weights; '
+                f'model.quantization = "{config.quantization}": a GGUF file is unpacked to full weights; '
                 'set "none", or give the model as a folder or a hub id'
             )
         return str(file.parent)
@@ -294,12 +295,14 @@ def refuse_damaged_weights(config: ModelConfig) -> None:
 
     folder = Path(config.name_or_path or "").expanduser()
     if config.name_or_path is None or not (folder / "config.json").is_file():
-        return  # a hub's, or a GGUF file, which is looked through with its settings
+        return  # a hub's, or a GGUF file, which is checked when its settings are read
     index = folder / "model.safetensors.index.json"
     named = set(read_json(index)["weight_map"].values()) if index.is_file() else ()
     shards = [folder / name for name in named] or sorted(folder.glob("*.safetensors"))
     if not shards and not [*folder.glob("*.bin")]:
-        raise ValueError(f"model.name_or_path: {folder} has settings but no weights (*.safetensors)")
+        raise ValueError(
+            f"model.name_or_path: {folder} has settings but no weights (*.safetensors); download it again"
+        )
     for shard in shards:
         try:
             with safe_open(shard, "pt"):
@@ -312,7 +315,7 @@ def refuse_damaged_weights(config: ModelConfig) -> None:
 
 @contextmanager
 def bars_hidden(*, hide: bool = True) -> Iterator[None]:
-    """Hide transformers' progress bars on stderr: in a pipe, and next to one of ours."""
+    """Hide transformers' progress bars on stderr within the block: for a pipe, or next to a bar of ours."""
     from transformers.utils import logging
 
     shown = logging.is_progress_bar_enabled()

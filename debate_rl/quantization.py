@@ -1,4 +1,4 @@
-"""A frozen base of 8 or 4 bits under an adapter, by bitsandbytes on a CUDA GPU, and its memory.
+"""Quantize the frozen base of an adapter to 8 or 4 bits, by bitsandbytes on a CUDA GPU, and count its bytes.
 
 LLM.int8 [arXiv 2208.07339] keeps a byte per weight and a float32 scale per output. NF4 with double
 quantization [QLoRA, arXiv 2305.14314] keeps half a byte per weight, a one-byte scale per 64 weights, and a
@@ -23,7 +23,10 @@ SCALES = 256
 
 
 def refuse_unquantizable(config: ModelConfig, device: str) -> None:
-    """Raise ValueError if nothing quantizes on this device; ModuleNotFoundError without the library."""
+    """Raise ValueError if the model is to be quantized on a device that is not a CUDA GPU.
+
+    Raises ModuleNotFoundError if bitsandbytes, which quantizes, is missing.
+    """
     if config.quantization == "none":
         return
     if device != "cuda":
@@ -36,7 +39,7 @@ def refuse_unquantizable(config: ModelConfig, device: str) -> None:
 
 
 def loading_settings(config: ModelConfig, dtype: torch.dtype, device: torch.device) -> dict[str, Any]:
-    """Return transformers' settings for a quantized base on its device, or none without quantization."""
+    """Return the settings with which transformers loads a quantized base; empty without quantization."""
     if config.quantization == "none":
         return {}
     from transformers import BitsAndBytesConfig
@@ -52,8 +55,8 @@ def loading_settings(config: ModelConfig, dtype: torch.dtype, device: torch.devi
 class QuantizedBytes:
     """Bytes of a model: ``packed`` weights, their ``scales``, and the ``rest`` that is not quantized.
 
-    ``largest``: the largest packed layer while it is unpacked for a product. ``before``: all packed layers,
-    unpacked.
+    ``largest``: the largest packed layer while it is unpacked for a matrix product. ``before``: all packed
+    layers before they were packed.
     """
 
     packed: int

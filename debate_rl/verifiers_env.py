@@ -71,7 +71,7 @@ class DebateTaskset(vf.Taskset[DebateTask, DebateTasksConfig]):
 
 
 class DebateHarness(vf.Harness[vf.HarnessConfig]):
-    """One request to the model, sent from this process. No program is started."""
+    """Sends one request to the model from this process, and starts no program."""
 
     APPENDS_SYSTEM_PROMPT = True
     EXECUTES_CODE = False
@@ -145,7 +145,7 @@ class DebateEnv(vf.Env[DebateEnvConfig]):
 
 
 class AgentsPolicy:
-    """A ``debate.Policy`` whose requests are runs of verifiers' agents. ``traces``: by turn."""
+    """A ``debate.Policy`` that answers requests by runs of verifiers' agents, and keeps their ``traces``."""
 
     version = 0
 
@@ -155,7 +155,7 @@ class AgentsPolicy:
         self.traces: dict[TurnId, vf.Trace] = {}
 
     async def update(self, weights: object, version: int) -> None:
-        """Set the version; the weights are the server's."""
+        """Set the version. The server gets its weights from elsewhere."""
         self.version = version
 
     async def sample(self, request: SampleRequest) -> Completion:
@@ -194,10 +194,10 @@ def assign_advantages(
 ) -> None:
     """Set ``advantages`` on the nodes of the debates' traces, one number for each sampled token.
 
-    They are those of ``debate train`` for the same debates: ``episodes`` are whole groups, the debates of a
-    problem being adjacent. ``text_of`` decodes the model's tokens; ``means`` holds running means between
-    calls. Traces without a turn, and turns without a signal, get zeros. ValueError for a trace without token
-    ids, or whose tokens do not spell its text.
+    The advantages equal those of ``debate train`` for the same debates. ``episodes`` must be complete groups,
+    with the debates of each problem adjacent. ``text_of`` decodes the model's tokens; ``means`` keeps running
+    means between calls. Traces without a turn, and turns without a signal, get zeros. ValueError for a trace
+    without token ids, or whose tokens do not spell its text.
     """
     found = [_with_tokens(episode, text_of) for episode in episodes]
     debates = [record.debate for record, _ in found]
@@ -216,7 +216,7 @@ def assign_advantages(
 
 
 def config_of(tasks: DebateTasksConfig) -> Config:
-    """Return the recipe of a taskset. ValueError names a setting that verifiers' agents cannot follow."""
+    """Return the recipe of a taskset. ValueError names a setting that verifiers' agents cannot use."""
     config = load_config(Config, tasks.recipe, tasks.settings)
     debate = config.debate
     unfit = {
@@ -232,7 +232,7 @@ def config_of(tasks: DebateTasksConfig) -> Config:
     }
     for key, wrong in unfit.items():
         if wrong:
-            raise ValueError(f"{key}: debates in verifiers cannot use this value; leave it out")
+            raise ValueError(f"{key}: debates in verifiers cannot use this value; leave the key out")
     return config
 
 

@@ -34,7 +34,7 @@ def _row(transition: Transition, advantage: TurnAdvantage, config: AdvantageConf
     completion = turn.completion
     where = f"problem {transition.problem_id!r}, agent {turn.id.agent}, round {turn.id.round}"
     if not completion.tokens or not completion.prompt_tokens:
-        raise ValueError(f"{where}: the policy gave no token ids; training needs an engine that does")
+        raise ValueError(f"{where}: the policy gave no token ids; training needs an engine that returns them")
     if len(completion.logprobs) != len(completion.tokens):
         counts = f"{len(completion.tokens)} tokens but {len(completion.logprobs)} log-probabilities"
         raise ValueError(f"{where}: {counts}")

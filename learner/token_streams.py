@@ -46,7 +46,7 @@ def token_streams(turn: Turn, *, evaluation: Author) -> NDArray[np.int8]:
 
 
 def _authors(turn: Turn, evaluation: int) -> NDArray[np.int8]:
-    """Return the author of each token's section, (T,)."""
+    """Return the stream of each token, (T,), by the author of its section."""
     critique = turn.parsed.criticisms is not UNSET
     if turn.ballot and not critique:
         return np.full(len(turn.completion.tokens), JUDGE, np.int8)
@@ -61,7 +61,7 @@ def _authors(turn: Turn, evaluation: int) -> NDArray[np.int8]:
 
 
 def first_characters(turn: Turn) -> NDArray[np.int64]:
-    """Return the first character that each token touches, (T,).
+    """Return the index of the first character that each token touches, (T,).
 
     ValueError if the policy returns no offsets.
     """
@@ -80,8 +80,9 @@ def first_characters(turn: Turn) -> NDArray[np.int64]:
 def _evaluation_characters(turn: Turn) -> tuple[int, float]:
     """Return [start, end) of an evaluation that prepares a comparison, or (0, 0).
 
-    It ends at the comparison block, or at infinity without one. It counts only if a comparison was due and
-    the evaluation comes after the solution, which it can then no longer change, and before the comparison.
+    The range ends at the comparison block, or at infinity without one. It is (0, 0) unless a comparison was
+    due and the evaluation comes before the comparison and after the solution, which it can then no longer
+    change.
     """
     parsed, span = turn.parsed, turn.parsed.evaluation
     if span is None or len(turn.compared) < 2 or (parsed.solution and span.start < parsed.solution.start):

@@ -66,7 +66,7 @@ class Row:
 
 
 def group_indices(names: Sequence[str], size: int | None = None) -> list[int]:
-    """Return the group of each debate: adjacent debates with the same name, at most ``size`` of them.
+    """Return each debate's group index. A group is up to ``size`` adjacent debates with the same name.
 
     >>> group_indices(["p", "p", "p", "q"]), group_indices(["p", "p", "p", "q"], 2)
     ([0, 0, 0, 1], [0, 0, 1, 2])
@@ -79,7 +79,7 @@ def group_indices(names: Sequence[str], size: int | None = None) -> list[int]:
 def transitions_of(
     debates: Sequence[Debate], rewards: Sequence[Rewards], groups: Sequence[int]
 ) -> list[Transition]:
-    """Return the turns to learn from, in order, those of each debate in ``agent_order``.
+    """Return the turns to learn from, debate by debate, sorted as in ``agent_order``.
 
     ``groups``: the group of each debate. Turns of frozen and remote seats are left out. ValueError for a
     group with several problems, or a turn of an agent that does not exist.
@@ -88,7 +88,7 @@ def transitions_of(
     for debate, group in zip(debates, groups, strict=True):
         problems.setdefault(group, set()).add(debate.problem.id)
     if mixed := next((ids for ids in problems.values() if len(ids) > 1), None):
-        raise ValueError(f"a group holds debates of exactly one problem, got {sorted(mixed)}")
+        raise ValueError(f"a group must have debates of exactly one problem, got {sorted(mixed)}")
     found: list[Transition] = []
     for number, (debate, own, group) in enumerate(zip(debates, rewards, groups, strict=True)):
         others = tuple(

@@ -18,10 +18,10 @@ def bradley_terry(votes: Sequence[Vote], *, alpha: float = 0.1) -> dict[TurnId, 
 
     P(a beats b) is ``preference(a, b)`` [Bradley and Terry 1952]; a tie is half a win for each side.
     Strengths are fitted by iterative Luce spectral ranking [Maystre and Grossglauser 2015, choix]. The
-    regularisation ``alpha`` is needed because the plain maximum does not exist on a transitive graph: a turn
-    that wins every vote would have infinite strength. The fit is unreliable on a sparse graph: two or three
-    votes give large strengths without any warning. Votes compare turns of one round, so a part never spans
-    rounds. Strengths of different parts are not comparable, so each part is centred separately.
+    regularisation ``alpha`` is needed because without it the likelihood has no maximum on a transitive graph:
+    a turn that wins every vote would have infinite strength. The fit is unreliable on a sparse graph: two or
+    three votes give large strengths without any warning. Votes compare turns of one round, so a part never
+    spans rounds. Strengths of different parts are not comparable, so each part is centred separately.
 
     >>> a, b = TurnId(0, 0), TurnId(1, 0)
     >>> bradley_terry([Vote(TurnId(2, 1), a, b, "tie")])[a]
@@ -44,7 +44,7 @@ def preference(strength: float, other: float) -> float:
 
 
 def fitted_together(votes: Sequence[Vote]) -> tuple[tuple[TurnId, ...], ...]:
-    """Return the connected parts of the votes, within which strengths are centred."""
+    """Return the connected parts of the vote graph, within which strengths are centred."""
     return _parts(frozenset(map(pair_of, votes)))
 
 
@@ -57,7 +57,7 @@ def _parts(pairs: frozenset[Pair]) -> tuple[tuple[TurnId, ...], ...]:
 
 @lru_cache(maxsize=65_536)
 def strengths(wins: tuple[tuple[float, ...], ...], alpha: float) -> tuple[float, ...]:
-    """Return the centred fit of one table. Cached because the same few patterns recur."""
+    """Return the centred strengths fitted to one win matrix. Cached because the same few matrices recur."""
     import choix  # imports scipy, which takes half a second and which the other rules do not need
     import numpy as np
 

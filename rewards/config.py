@@ -22,13 +22,13 @@ class Overlong(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     tokens: int = Field(default=256, ge=1)
-    """Last tokens before the limit over which the penalty grows from 0 to its full size."""
+    """Number of tokens before the limit over which the penalty grows from 0 to its full size."""
     penalty: float = Field(default=-0.5, le=0)
-    """Shaping reward of a solution at the limit."""
+    """Shaping reward of a solution at its token limit."""
 
 
 class RewardConfig(Settings):
-    """The reward scheme. A turn without signal has None whatever is set here, never a number."""
+    """The reward scheme. Whatever is set here, a turn without signal has the reward None, not a number."""
 
     renamed = {  # noqa: RUF012
         "verdict_credit": "truth_credit",
@@ -46,20 +46,22 @@ class RewardConfig(Settings):
     """Weight of ground truth in the generator's credit. Peer votes have the rest."""
     peer_weight: Literal["rest", "routed", "measured"] = "rest"
     """Weight of peer votes. "rest": 1 - ``truth_weight``. "routed": truth alone in a round whose grades
-    differ, votes alone where they do not or are unknown; ``truth_weight`` is not used. "measured": the rest
-    times the measured advantage of votes over a coin on the labelled problems of recent steps
-    (rewards.measured)."""
+    differ, votes alone in a round whose grades are equal or unknown; ``truth_weight`` is not used.
+    "measured": 1 - ``truth_weight``, times the measured advantage of votes over a coin on the labelled
+    problems of recent steps (rewards.measured)."""
     labels: float = Field(default=1.0, ge=0, le=1)
     """Fraction of problems whose gold answers are used for rewards, drawn by the run's seed and the problem's
-    id. Grades of the others are logged only (docs/rewards.md)."""
+    id. Grades of other problems are logged only (docs/rewards.md)."""
     label_levels: tuple[str | int, ...] | None = Field(default=None, min_length=1)
     """Levels whose problems may have labels, such as [1, 2]: truth on easy problems, none on hard ones. None:
-    all."""
+    all levels."""
     pseudo: Pseudo = "none"
-    """Source of truth for problems without a label: "none", the "majority" answer of a round,
-    "last_majority", "voted", "verified" by a verifier model, or "anchored" (rewards.pseudo)."""
+    """Rule for the pseudo-labels of problems without a label: "none", "majority" (the most frequent answer of
+    a round), "last_majority" (of the last round), "voted" (most wins minus losses), "verified" (a majority
+    that a verifier model passes) or "anchored" (highest Bradley-Terry strength). See rewards.pseudo."""
     judge_pseudo: bool = False
-    """Also reward judges by these pseudo-labels. false: without labels, only other judges count."""
+    """Also reward judges by the pseudo-labels of ``rewards.pseudo``. false: on problems without a label,
+    judges are rewarded only by the other judges."""
     truth_correct: float = 1.0
     """Truth reward of a right answer."""
     truth_wrong: float = 0.0
@@ -71,31 +73,33 @@ class RewardConfig(Settings):
     reward the score, scaled from ``truth_wrong`` to ``truth_correct``. "auto": "partial" for problems of kind
     "rubric", scored by a verifier model, and "whole" for others."""
     form: Literal["boxed", "answer_is", "hashes"] = "boxed"
-    """The answer format that ``form_bonus`` rewards: a box, a sentence with "the answer is", or a line after
-    ####."""
+    """The answer format that ``rewards.form_bonus`` rewards. "boxed": a box. "answer_is": a sentence with
+    "the answer is". "hashes": a line that begins with ####."""
     form_bonus: Weight = 0.0
-    """Added to the truth reward of every graded solution in that format, right or wrong."""
+    """Added to the truth reward of every graded solution, right or wrong, that gives its answer in the format
+    ``rewards.form``."""
     truth_rounds: Literal["all", "last"] = "all"
     """Rounds whose solutions truth rewards: all, or only the last."""
     judge_truth_weight: Share | None = None
-    """Weight of truth in the judge reward; the consensus of the other judges has the rest. None is 1 with
-    ground truth and 0 without."""
+    """Weight of truth in the judge reward; the consensus of the other judges has the rest. None is 1 on
+    problems with ground truth and 0 on others."""
     judge_ties: Literal["zero", "reward"] = "zero"
-    """How a tie is rewarded if truth or the other judges call the pair equal. "zero": such a pair has no
-    value. "reward": a tie earns 1 and a decision 0. On all other pairs a tie earns 0."""
+    """How a tie is rewarded if truth or the other judges call the pair equal. "zero": votes on such a
+    pair have no value. "reward": a tie earns 1 and a decision 0. On all other pairs a tie earns 0."""
     judge_verdict_weight: Share = 0.0
-    """Weight of a verifier model's preference in the judge reward; truth and consensus have the rest. The
-    judge then learns from a stronger model until a schedule lowers this weight to 0 (docs/rewards.md)."""
+    """Weight of a verifier model's preference in the judge reward; truth and consensus have the rest. A
+    schedule that ends at 0 lets judges learn from a stronger model at first (docs/rewards.md)."""
     swap_weight: Weight = 0.0
-    """Added to the judge reward of a final ballot, times its agreement in [-1, 1] with a second ballot in the
-    other order. Needs ``debate.ask_swapped`` (rewards.judging)."""
+    """Weight of consistency in the judge reward of a final ballot. Consistency, in [-1, 1], is the agreement
+    with the same judge's second ballot, which shows the solutions in reverse order. Needs
+    ``debate.ask_swapped`` (rewards.judging)."""
     judge_own: bool = False
-    """Count votes on the judge's own work. Must equal ``debate.judge_own``, which asks for them."""
+    """Count votes on the judge's own work. Should equal ``debate.judge_own``, which requests them."""
     novelty_bonus: Weight = 0.0
     """Added to the shaping reward of a solution whose answer no other agent gave so far, right or wrong."""
     copy_penalty: Penalty = 0.0
-    """Added to the shaping reward of a solution that copies one its author read: at least 80% of its
-    four-word shingles occur there. Zero or less."""
+    """Added to the shaping reward of a solution that copies another: at least 80% of its sequences of four
+    words occur in a solution that its author read. Zero or less."""
     length_penalty: Penalty = 0.0
     """Added to the shaping reward of a solution in proportion to its length: the full value at the token
     limit. Zero or less."""
@@ -104,30 +108,34 @@ class RewardConfig(Settings):
     under the frozen reference (``Likelihoods``)."""
     self_correction: Weight = 0.0
     """Added to the shaping reward of a revision that peers score higher than the solution it revises.
-    Critique only."""
+    Only for ``debate.protocol = "critique"``."""
     critic: Literal["persuasion", "help"] = "persuasion"
-    """What a critic is rewarded for: "persuasion", a solution that peers rank lower in the end, or "help",
-    one that they rank higher after its revision. Critique only."""
+    """What a critic is rewarded for. "persuasion": peers score the revision of the criticised solution lower
+    than the solution. "help": they score it higher. Only for
+    ``debate.protocol = "critique"``."""
     persuasion_beta: Weight = 5.0
-    """Factor of a critic's reward: the reward is this times the fall of the criticised solution's score,
-    which is in [0, 1] (with ``critic = "help"``: its rise). Critique only."""
+    """Factor of a critic's reward: the reward is this times the fall of the criticised solution's score, or
+    its rise with ``critic = "help"``. Scores are in [0, 1]. Only for
+    ``debate.protocol = "critique"``."""
     persuasion_targets: Literal["all", "wrong"] = "all"
-    """Reward criticism of every solution, or only of wrong ones. Critique only."""
+    """Reward criticism of every solution, or only of wrong ones. Only for
+    ``debate.protocol = "critique"``."""
     format_penalty: float = -0.5
-    """Format reward of a turn that lacks a required comparison. Zero or less. Its advantage goes to the
-    judge's tokens, or to the last token of a reply that has none."""
+    """Format reward of a turn that lacks a required comparison. Zero or less. The advantage of this
+    reward goes to the judge's tokens, or to the last token of a reply without such tokens."""
     overlong: Literal["keep", "mask"] | Overlong = "keep"
     """How replies that end at their token limit are treated. "keep": like all others. "mask": do not train on
     them; their rewards still count in baselines. {tokens = 256, penalty = -0.5}: the shaping reward of a
     solution falls from 0 to the penalty over the last tokens before the limit (DAPO)."""
     mix: Literal["advantages", "rewards"] = "advantages"
-    """Combine peer and truth after their baselines ("advantages"), or before, as one reward ("rewards")."""
+    """When peer and truth are combined. "advantages": after each is centred with its own baseline. "rewards":
+    before centring, as one reward with one baseline."""
 
     @field_validator("overlong", mode="before")
     @classmethod
     def _penalty_is_a_table(cls, value: object) -> object:
         if isinstance(value, str) and value not in ("keep", "mask"):
-            raise ValueError('needs "keep", "mask" or a table, as {tokens = 256, penalty = -0.5}')
+            raise ValueError('must be "keep", "mask" or a table such as {tokens = 256, penalty = -0.5}')
         return value
 
     @field_validator("peer")
@@ -140,11 +148,11 @@ class RewardConfig(Settings):
     @classmethod
     def _not_a_bonus(cls, value: float) -> float:
         if value > 0:
-            raise ValueError(f"is a penalty and must be 0 or less, got {value}")
+            raise ValueError(f"must be 0 or less, because it is a penalty; got {value}")
         return value
 
     def at_step(self, step: int) -> Self:
-        """Return the scheme of a step, with a number instead of every ramp.
+        """Return the reward scheme at a step, with a number instead of every ramp.
 
         >>> scheme = RewardConfig(form_bonus=[[0, 0.1], [4, 0.0]])
         >>> [scheme.at_step(step).form_bonus for step in (0, 1, 4, 9)]
@@ -234,8 +242,8 @@ def check_scheme(
     """
     if rewards.judge_pseudo and rewards.pseudo == "none":
         raise ValueError(
-            'rewards.judge_pseudo = true: there are no pseudo-labels (rewards.pseudo = "none"); name a rule '
-            "there, or leave it out"
+            'rewards.judge_pseudo = true: there are no pseudo-labels (rewards.pseudo = "none"); set a rule '
+            "there, or leave out judge_pseudo"
         )
     _refuse_ballots_of_nothing(debate, rewards)
     _refuse_idle_generator(debate, rewards, (verifiable and rewards.knows_truth) or verdicts or coins)
@@ -254,17 +262,17 @@ def _refuse_ballots_of_nothing(debate: DebateConfig, rewards: RewardConfig) -> N
     if debate.ballot == "swiss" and not debate.final_ballot:
         raise ValueError(
             'debate.ballot = "swiss" pairs the solutions of the final ballot, but there is none; set '
-            "debate.final_ballot = true, or leave it out"
+            "debate.final_ballot = true, or leave out debate.ballot"
         )
     if debate.ask_swapped and not debate.final_ballot:
         raise ValueError(
             "debate.ask_swapped = true asks for the final ballot again, but there is none; set "
-            "debate.final_ballot = true, or leave it out"
+            "debate.final_ballot = true, or leave out debate.ask_swapped"
         )
     if max(values_of(rewards.swap_weight)) > 0 and not debate.ask_swapped:
         raise ValueError(
             f"rewards.swap_weight = {rewards.swap_weight}: no judge is asked twice; set debate.ask_swapped = "
-            "true, or leave it out"
+            "true, or leave out swap_weight"
         )
 
 
@@ -294,7 +302,7 @@ def _refuse_idle_generator(debate: DebateConfig, rewards: RewardConfig, verifiab
     if votes:
         raise ValueError(
             "rewards.truth_weight = 1 leaves the generator without reward on problems that have no answers: "
-            "lower it, so that peer votes count"
+            "lower truth_weight, so that peer votes count"
         )
     truth = "rewards.truth_weight is 0" if verifiable else "the problems have no answers"
     raise ValueError(f"nothing to learn from: {truth}, and {_why_no_votes(debate)}; {_WAYS_TO_VOTES}")
@@ -316,8 +324,8 @@ def _refuse_penalty_for_all(debate: DebateConfig, rewards: RewardConfig) -> None
     limit = debate.max_tokens + debate.thinking_tokens
     if isinstance(rewards.overlong, Overlong) and rewards.overlong.tokens >= limit:
         raise ValueError(
-            f"rewards.overlong = {{tokens = {rewards.overlong.tokens}}} penalizes every reply: one has "
-            f"at most {limit} tokens (debate.max_tokens, debate.thinking_tokens); use fewer"
+            f"rewards.overlong = {{tokens = {rewards.overlong.tokens}}} penalizes every reply: a reply has "
+            f"at most {limit} tokens (debate.max_tokens, debate.thinking_tokens); set fewer tokens"
         )
 
 
@@ -332,9 +340,9 @@ def _own_work_warning(debate: DebateConfig, rewards: RewardConfig) -> str | None
         return None
     if debate.judge_own:
         return (
-            "Votes on own work are asked for (debate.judge_own) and not counted (rewards.judge_own = false)."
+            "Votes on own work are requested (debate.judge_own) but not counted (rewards.judge_own = false)."
         )
-    return "rewards.judge_own has no effect: nobody is asked about own work (debate.judge_own = false)."
+    return "rewards.judge_own has no effect: no agent judges its own work (debate.judge_own = false)."
 
 
 def _criticism_warning(debate: DebateConfig, rewards: RewardConfig, verifiable: bool) -> str | None:
@@ -345,7 +353,7 @@ def _criticism_warning(debate: DebateConfig, rewards: RewardConfig, verifiable: 
     if judges_per_pair(debate, rewards) < 2:
         return (
             f"Critics earn little: with num_agents = {debate.num_agents} a solution has at most one judge "
-            "beside its critic; use 4 or more."
+            "in addition to its critic; use 4 or more."
         )
     if rewards.persuasion_targets == "wrong" and not verifiable:
         return 'Critics earn nothing: rewards.persuasion_targets = "wrong" needs problems with answers.'
@@ -376,10 +384,10 @@ def _judge_warning(
 
 def _why_no_judge_stream(debate: DebateConfig, weight: float) -> str:
     if weight == 1:
-        unset = "leave it unset, or below 1 with 4 agents or more"
+        unset = "leave it out, or set it below 1 with 4 agents or more"
         return f"the problems have no answers to reward a judge by; {unset}"
     return (
         f"the judge stream would be consensus alone, and with num_agents = {debate.num_agents} no pair has "
-        "two judges to agree; use debate.num_agents of 4 or more, judge_own = true in debate and rewards, "
+        "two judges; use debate.num_agents of 4 or more, judge_own = true in debate and rewards, "
         "or, for problems with answers, a judge_truth_weight above 0"
     )

@@ -6,9 +6,9 @@ The score of a solution is its win rate, (W + T / 2) / (W + L + T) in [0, 1], in
     help = beta * sum over the targets of (score of the revision - score of the solution)
 
 The critic's own votes do not count in a score that rewards it. Otherwise it would earn by ranking a target
-high first and low at the end. Persuasion pays for a falling score and never costs anything. This rule comes
-from a public recipe for critics with four phases, in which the critic's votes counted. Help pays for a rising
-score of the revision and costs for a falling one [CoNL, arXiv 2601.21464]. ``rewards.critic`` chooses between
+high first and low at the end. Persuasion rewards a falling score and never penalizes. This rule comes from a
+public recipe for critics with four phases, in which the critic's votes counted. Help rewards a revision that
+scores higher and penalizes one that scores lower [CoNL, arXiv 2601.21464]. ``rewards.critic`` chooses between
 them.
 """
 

@@ -65,7 +65,7 @@ def _add(row: dict[TurnId, Results], opponent: TurnId, result: Results) -> None:
 
 
 def total(row: Mapping[TurnId, Results]) -> Results:
-    """Return the sum of a turn's results, from its row of ``results_by_opponent``.
+    """Return a turn's total wins, losses and ties, from its row of ``results_by_opponent``.
 
     >>> total({TurnId(1, 0): Results(won=1), TurnId(2, 0): Results(lost=2)})
     Results(won=1, lost=2, tied=0)
@@ -118,7 +118,7 @@ def cycles(edges: Collection[Edge]) -> tuple[tuple[TurnId, ...], ...]:
 def _without_ends(edges: Collection[Edge]) -> Collection[Edge]:
     """Return the edges left after removing, repeatedly, turns that beat nobody.
 
-    None are left without a cycle.
+    If there is no cycle, no edges are left.
     """
     while edges:
         winners = {winner for winner, _ in edges}

@@ -1,8 +1,8 @@
 """How well judges vote: against the truth, the consensus of the other judges, and their own second votes.
 
 The consensus is leave-one-out. If it included the judge's own vote, a judge would be rewarded for agreeing
-with itself; with one judge per pair, a coin flip would always be right. Without the own vote, a coin flip
-earns 0 on average.
+with itself; with one judge per pair, a coin flip would always be right. Without its own vote, a coin
+flip earns 0 on average.
 """
 
 from __future__ import annotations
@@ -59,10 +59,11 @@ def votes_of_others(vote: Vote, table: Mapping[TurnId, Mapping[TurnId, Results]]
 
 
 def by_consensus(vote: Vote, others: int, *, count: int = 0) -> int | None:
-    """Return +1 for a vote with the other judges' majority, -1 against it, 0 for a tie. None if they balance.
+    """Return +1 for a vote with the other judges' majority, -1 against it, 0 for a tie, else None.
 
-    ``others``: the result of ``votes_of_others``, which is 0 also without other votes. ``count``: the number
-    of other votes. If it is above 0 and they balance, a tie earns 1 and a decision 0.
+    ``others``: the result of ``votes_of_others``, which is 0 if the other votes balance or there are
+    none. ``count``: the number of other votes. If it is above 0 and they balance, a tie earns 1 and a
+    decision 0; otherwise the result is None.
     """
     if others:
         return FOR_LEFT[vote.outcome] * sign(others)
@@ -213,7 +214,7 @@ def judge_counts(pairs: Sequence[DuePair], correct: Correct) -> JudgeCounts:
 
 
 def consistencies(debate: Debate, *, judge_own: bool = False) -> dict[TurnId, float]:
-    """Return whether judges vote the same when the sides of a pair are swapped: a reward without labels.
+    """Return how consistently judges vote if the order of solutions is reversed: a reward without labels.
 
     The consistency of a ballot, in [-1, 1], is a mean over the pairs voted on both times: +1 for the same
     side, -1 for different sides. A tie counts as 0, so a judge that never decides earns nothing [SERL, arXiv

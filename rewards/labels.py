@@ -1,4 +1,4 @@
-"""Choose what rewards a debate: its grades, the grades by a pseudo-label, or nothing.
+"""Choose the source of a debate's rewards: its grades, grades by a pseudo-label, or nothing.
 
 Whether a problem is labelled depends on a hash of the run's seed and the problem's id. So the labelled
 problems of a smaller fraction are a subset of those of a larger one, and a replay uses the same labels as
@@ -31,8 +31,8 @@ _ALL = 2**63
 class Credit(Value, frozen=True):
     """The sources of a debate's truth rewards and judge rewards.
 
-    ``correct`` always has the true grades. ``labels``: the pseudo-label of each round, as an answer key; None
-    without one. ``grades`` (N, R): the grades by these labels or by coins.
+    The arguments ``correct`` are the true grades. ``labels``: the pseudo-label of each round, as an answer
+    key; None without one. ``grades`` (N, R): the grades by these labels or by coins.
     """
 
     truth: Source
@@ -41,11 +41,11 @@ class Credit(Value, frozen=True):
     grades: tuple[tuple[Truth, ...], ...] = ()
 
     def grades_of_truth(self, correct: Correct) -> Correct:
-        """Return the grades for the truth stream, or None without a source."""
+        """Return the grades for the truth stream, or None if it has no source."""
         return self._grades(self.truth, correct)
 
     def grades_of_judges(self, correct: Correct) -> Correct:
-        """Return the grades by which judges are rewarded, or None without a source."""
+        """Return the grades by which judges are rewarded, or None if they have no source."""
         return self._grades(self.judge, correct)
 
     def _grades(self, source: Source, correct: Correct) -> Correct:
@@ -122,7 +122,7 @@ def answered(
 
 
 def solution_turns(debate: Debate) -> list[TurnId]:
-    """Return the turns that hold a solution."""
+    """Return the turns that contain a solution."""
     return [turn.id for turn in debate.turns if holds_solutions(debate.protocol, turn.id.round)]
 
 

@@ -28,14 +28,11 @@ Group = TypeVar("Group", bound=Hashable)
 DECAY = 0.9
 """The factor by which each step multiplies the earlier sums, so that about the last ten steps count."""
 LEAST = 10.0
-"""The minimum number of problems, counted by weight. Below it the accuracy is unknown."""
+"""The minimum number of problems, each counted by its decayed weight. Below it the accuracy is unknown."""
 SURE = 1.96
 """The number of standard errors between the value and its lower bound."""
 NO_SPREAD = 1e-9
-"""A smaller variance counts as zero.
-
-The unit is that of votes all right on some problems and all wrong on others.
-"""
+"""A sum of squared residuals below this fraction of the sum of squared vote counts is treated as zero."""
 _SUMS = ("problems", "n", "v")
 _SQUARES = ("problems2", "nn", "vv", "nv")
 _PREFIX = "measured/"
@@ -148,7 +145,7 @@ class Measured(NamedTuple):
 
 
 def measured(state: Mapping[str, float]) -> Measured | None:
-    """Return the measured accuracy over the last steps. None below ten problems, counted by their weight.
+    """Return the measured accuracy over the last steps. None below ten problems by weight.
 
     Problems are clusters. The variance of a ratio of weighted sums is that of its residuals [Miller
     2411.00640], times C / (C - 1) with C = (sum of weights)^2 / sum of squared weights. If all observed
@@ -177,7 +174,7 @@ def measured(state: Mapping[str, float]) -> Measured | None:
 def vote_weight(found: Measured | None) -> float:
     """Return the fraction of their full weight that votes get, in [0, 1].
 
-    It is twice the bound, clipped, and 0 if the bound is unknown.
+    It is twice the lower bound, clipped, and 0 if the bound is unknown.
 
     >>> [vote_weight(Measured(0.9, low)) for low in (-0.1, 0.2, 0.5)], vote_weight(None)
     ([0.0, 0.4, 1.0], 0.0)
@@ -198,7 +195,7 @@ def stream_weights(config: RewardConfig, state: Mapping[str, float]) -> tuple[fl
 
 
 def measured_metrics(state: Mapping[str, float]) -> dict[str, float]:
-    """Return the weight of a step's votes as a metric, and the figures behind it if they are known."""
+    """Return the weight of a step's votes as a metric, and the measurements behind it, if there are any."""
     found = measured(state)
     metrics = {"labels/vote_weight": vote_weight(found)}
     return (

@@ -51,7 +51,7 @@ def majority(group: Answered) -> list[Scores]:
 
 
 def last_majority(group: Answered) -> list[Scores]:
-    """Return how often each answer was given in the last rounds [MACA, arXiv 2509.15172; DTE, 2505.15734].
+    """Return each answer's count in the last rounds of debates [MACA, arXiv 2509.15172; DTE, 2505.15734].
 
     These scores label all rounds: the outcome of a debate teaches its earlier rounds.
     """
@@ -66,14 +66,14 @@ def last_majority(group: Answered) -> list[Scores]:
 
 
 def voted(group: Answered) -> list[Scores]:
-    """Return each answer's wins minus losses in the votes of all debates and rounds. They label all rounds.
+    """Return each answer's wins minus losses in the votes of all debates and rounds, to label all rounds.
 
     Votes between equal answers carry no information about answers and are ignored. Only sums above 0 count;
-    without one there is no label. The sum is not divided by the number of comparisons. A rate (Copeland's
-    score too) would pick rare wrong answers, because half of those that were compared once with another wrong
-    answer won. The sum has its own drawback: a common answer with many wins over wrong ones outweighs a rare
-    right answer that beat it. Both effects were measured (``experiments/results/label_free.md``). Votes on
-    answers follow SERL [arXiv 2511.07922].
+    without one there is no label. The sum is not divided by the number of comparisons. A rate, like
+    Copeland's score, would pick rare wrong answers: of those compared only once, with another wrong answer,
+    half have won every vote. The sum has its own drawback: a common answer with many wins over wrong ones
+    outweighs a rare right answer that beat it. Both effects were measured
+    (``experiments/results/label_free.md``). Votes on answers follow SERL [arXiv 2511.07922].
     """
     net: Counter[str] = Counter()
     for left, right, outcome in _decided(group):
@@ -87,8 +87,8 @@ def voted(group: Answered) -> list[Scores]:
 def verified(group: Answered) -> list[Scores]:
     """Return the majority answer if most verdicts on its solutions pass [CoVerRL, arXiv 2603.17775].
 
-    The source asks the policy itself for verdicts and trains it to give them. Here a verifier model gives
-    them (``verifier``). Without a verdict there is no label.
+    In the paper, the policy itself gives the verdicts and is trained to give them. Here a verifier model
+    gives them (``verifier``). Without a verdict there is no label.
     """
     return [
         {key: score for key, score in best(scores).items() if _passes(group, key, round_)}
@@ -97,11 +97,11 @@ def verified(group: Answered) -> list[Scores]:
 
 
 def anchored(group: Answered) -> list[Scores]:
-    """Return Bradley-Terry strengths of answers, with all debates in one graph. They label all rounds.
+    """Return Bradley-Terry strengths of answers, with all debates in one graph, to label all rounds.
 
     This follows Reasoning Arena [arXiv 2606.09380], which compares each reply only with a pool of anchors
     (earlier replies) and fits the sparse graph. Here equal answers are one node, and answers that occur in
-    several debates are the anchors that connect the debates' votes. The source rewards the strength; here the
+    several debates are the anchors that connect the debates' votes. The paper rewards the strength; here the
     strongest answer is the label. Only the regularisation connects parts of the graph that share no answer.
     """
     wins: defaultdict[tuple[str, str], float] = defaultdict(float)
@@ -137,7 +137,7 @@ def best(scores: Scores) -> Scores:
 def _decided(group: Answered) -> list[tuple[str | None, str | None, int]]:
     """Return (left, right, outcome) for each vote between different answers.
 
-    The outcome is +1, -1 or 0 for the left.
+    The outcome is +1, -1 or 0 for the left side.
     """
     sides = (
         (keys.get(vote.left), keys.get(vote.right), FOR_LEFT[vote.outcome])

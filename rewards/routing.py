@@ -1,9 +1,9 @@
-"""Use votes only if truth is silent: in rounds whose grades are all equal or unknown.
+"""Use votes only if truth gives no signal: in rounds whose grades are all equal or unknown.
 
 This follows Reasoning Arena [arXiv 2606.09380], which sends groups that are all right or all wrong to a
 tournament of pairs and leaves the others to truth. A group is the turns of one problem and round, as for
 baselines. Only grades decide: a bonus for the answer's format, or different rewards for missing and wrong
-answers, does not make a round differ.
+answers, does not count as a difference.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def by_grades(config: RewardConfig) -> RewardConfig:
 
 
 def routed_as(rewards: Rewards, stored: Rewards | None) -> Rewards:
-    """Return the rewards of a debate without its group, routing the same rounds to truth as ``stored``."""
+    """Return a debate's rewards, with truth alone in the rounds in which ``stored`` has truth rewards."""
     if stored is None:
         return rewards
     rounds = {round_ for row in stored.truth for round_, value in enumerate(row) if value is not None}

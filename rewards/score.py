@@ -1,4 +1,4 @@
-"""Compute rewards from votes and grades. This is pure, needs no model, and also works on stored debates.
+"""Compute rewards from votes and grades, without a model. This also works on stored debates.
 
 ``score_debate`` reads a Debate with the provenance of its turns. ``score_votes`` reads plain tuples and
 assumes that every agent sees every solution of the round before. Both fill a ballot box, which is then
@@ -134,9 +134,10 @@ def score_votes(
     *,
     final_ballot: bool = True,
 ) -> Rewards:
-    """Return the rewards of votes ``(judge, judge_round, left, right, outcome)`` about ``judge_round - 1``.
+    """Return the rewards of plain votes ``(judge, judge_round, left, right, outcome)``.
 
-    Round ``num_rounds`` is the final ballot. ValueError names an invalid entry.
+    Each vote is on solutions of round ``judge_round - 1``. Round ``num_rounds`` is the final ballot.
+    ValueError names an invalid entry.
 
     >>> wins = [(2, 1, 0, 1, "left"), (1, 1, 0, 2, "left"), (0, 1, 1, 2, "tie")]
     >>> rewards = score_votes(3, 1, wins, [[True], [False], ["missing"]], RewardConfig())
@@ -189,7 +190,7 @@ def count_all(
 ) -> tuple[tuple[str, int], ...]:
     """Return the sorted counters of one debate.
 
-    All debates have the same names, so that columns are constant.
+    All debates have the same counter names, so that columns are constant.
 
     ``votes/cast`` = ``votes/valid`` + all drop reasons, in lines. ``votes/ties`` are included in the valid
     votes. ``judge/due`` counts the turns that owed comparisons, ``judge/signal`` the turns with a judge

@@ -104,7 +104,7 @@ def _new_turns(debate: Debate, turns: list[Turn], key: AnswerKey) -> set[TurnId]
 
 
 def _copied_turns(turns: list[Turn]) -> set[TurnId]:
-    """Return the solutions that are almost contained in a peer's solution that their author was shown."""
+    """Return the solutions that copy another agent's solution that their author was shown (``COPY_FROM``)."""
     spans = ((turn, turn.parsed.solution) for turn in turns)
     texts = {turn.id: shingles(span.of(turn.completion.stated)) for turn, span in spans if span is not None}
     texts = {turn: own for turn, own in texts.items() if own}
@@ -146,7 +146,7 @@ def overlong_penalties(debate: Debate, config: RewardConfig) -> dict[TurnId, flo
 
 
 def overlong_penalty(completion: Completion, limit: int, overlong: Overlong) -> float:
-    """Return the penalty of a reply.
+    """Return the penalty of a reply near its token limit.
 
     A reply that was cut off gets the full penalty, whatever its token count.
 

@@ -94,7 +94,7 @@ def grades_of_solutions(debate: Debate, correct: Correct) -> Correct:
 
 
 GRADES: dict[Truth, str] = {True: "right", False: "wrong", "missing": "missing", None: "ungraded"}
-"""The names of the grades."""
+"""The name of each grade."""
 TRUTH_SETTINGS: dict[Truth, str] = {
     True: "truth_correct",
     False: "truth_wrong",
@@ -158,7 +158,7 @@ def of_truth_alone(rewards: Rewards, correct: Correct, verdicts: Verdicts | None
 
 
 def _between(score: float, config: RewardConfig) -> float:
-    """Return the reward of a score in [0, 1]."""
+    """Return the reward of a score in [0, 1]: from ``truth_wrong`` at 0 to ``truth_correct`` at 1."""
     return config.truth_wrong + score * (config.truth_correct - config.truth_wrong)
 
 
@@ -196,7 +196,7 @@ def truth_rewards(
 
 
 def has_form(text: str, form: str) -> bool:
-    r"""Return whether a solution gives its answer in a format.
+    r"""Return whether a solution gives its answer in the format ``form`` (see ``rewards.form``).
 
     >>> [has_form(r"So \boxed{4}.", form) for form in ("boxed", "answer_is", "hashes")]
     [True, False, False]
@@ -205,7 +205,7 @@ def has_form(text: str, form: str) -> bool:
 
 
 def formed_turns(debate: Debate, form: str) -> set[TurnId]:
-    """Return the turns whose solution gives its answer in a format, right or wrong.
+    """Return the turns whose solution gives its answer, right or wrong, in the format ``form``.
 
     The bonus is part of the truth reward and shares its baseline. So it teaches nothing if every solution has
     the format, and it still teaches the format if all answers to a problem are wrong.

@@ -90,7 +90,7 @@ class Rewards(Value, frozen=True):
     persuasion: Stream | UnsetType = UNSET
 
     def count(self, name: str) -> int:
-        """Return one counter. KeyError if there is no counter with this name.
+        """Return the count with this name, such as "votes/valid". KeyError if there is none.
 
         >>> Rewards((), (), (), (), (("votes/valid", 9),)).count("votes/valid")
         9
@@ -116,7 +116,7 @@ class Likelihoods(Value, frozen=True):
     because of its length. ``debate_rl.likelihood`` measures the values where the model is loaded.
 
     ``logprobs`` (N, R): after the reasoning of each solution; None if it did not fit the context.
-    ``baseline``: after the baseline of the problem; None without one.
+    ``baseline``: after the text that is the problem's baseline; None without one.
     """
 
     logprobs: Stream
@@ -160,8 +160,8 @@ def value_of(table: Sequence[Sequence[T]], turn: TurnId) -> T | None:
 
 
 PlainVote: TypeAlias = tuple[int, int, int, int, Outcome]
-"""``(judge, judge_round, left, right, outcome)`` about round ``judge_round - 1``: agents in [0, N), rounds in
-[0, R].
+"""A vote ``(judge, judge_round, left, right, outcome)`` on round ``judge_round - 1``: agents in [0, N),
+rounds in [0, R].
 """
 
 _FIELDS = ("judge", "judge_round", "left", "right", "outcome")
@@ -171,7 +171,7 @@ def check_size(num_agents: int, num_rounds: int) -> None:
     """Raise ValueError unless there is at least one agent and one round."""
     for name, value in (("num_agents", num_agents), ("num_rounds", num_rounds)):
         if value < 1:
-            raise ValueError(f"{name}: needs to be 1 or more, got {value}")
+            raise ValueError(f"{name}: must be 1 or more, got {value}")
 
 
 def check_correct(correct: Correct, num_agents: int, num_rounds: int) -> None:

@@ -27,7 +27,7 @@ DROPPED = (
 )
 """The reasons why a comparison line does not count.
 
-The last two never became votes, as they could not be parsed.
+Lines with the last two reasons could not be parsed, so they never became votes.
 """
 
 UNREAD: dict[FailureReason, str] = {
@@ -58,7 +58,7 @@ class BallotBox:
     critics: frozenset[TurnId] = frozenset()
 
     def solutions(self) -> tuple[TurnId, ...]:
-        """Return the turns that took place and hold a solution: all except the final ballot and criticism."""
+        """Return the turns of solutions that took place, without the final ballot and criticism."""
         return tuple(
             turn for turn in self.comparable if turn.round < self.num_rounds and turn not in self.critics
         )
@@ -106,9 +106,9 @@ def _comparable(
 ) -> tuple[TurnId, ...]:
     """Return the turns that the author could compare.
 
-    Turns of later rounds are ignored in foreign transcripts.
+    In untrusted transcripts, shown turns that are not of an earlier round are ignored.
 
-    Cached because a few turns have few orders, which soon repeat.
+    Cached because there are few different arguments, which soon repeat.
     """
     before = min(turn.round, num_rounds)
     held = tuple(target for target in seen if 0 <= target.round < before and 0 <= target.agent < num_agents)

@@ -18,9 +18,9 @@ BLOCK = 1 << 16
 class LineFile:
     """Appends lines to a file, unbuffered, so that a killed process loses at most the line it was writing.
 
-    A write that fails half-way (full disk) is undone and raises TranscriptWriteError. So does opening a link,
-    which could change another file, or anything else that is not a plain file, because a run may come from
-    strangers.
+    A write that fails midway (full disk) is undone and raises TranscriptWriteError. Opening anything but a
+    plain file raises it too, because a run may come from an untrusted source: a link could change another
+    file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -40,7 +40,7 @@ class LineFile:
             raise TranscriptWriteError.of(error, path) from error
 
     def write(self, line: bytes) -> None:
-        """Append one line, given without its newline. It is written as a whole or not at all."""
+        """Append one line, given without its newline. It is written completely or not at all."""
         data = line + b"\n"
         view = memoryview(data)
         try:
@@ -58,7 +58,7 @@ class LineFile:
         return os.pread(self._fd, end - begin, begin)
 
     def sync(self) -> None:
-        """Sync all written lines, and a new file's name, to the disk, so that they survive a power cut."""
+        """Sync all written lines, and a new file's name, to the disk, so that a power failure loses none."""
         try:
             os.fsync(self._fd)
             if self._new:
@@ -86,7 +86,7 @@ class LineFile:
 
 
 def sync_folder(folder: Path) -> None:
-    """Sync the names in a folder to the disk."""
+    """Sync the file names in a folder to the disk."""
     fd = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(fd)

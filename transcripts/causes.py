@@ -41,7 +41,7 @@ def causes(record: Record) -> frozenset[str]:
 
 
 def causes_in(line: bytes) -> frozenset[str]:
-    """Return the causes in a debate's line; none if the line is not a debate."""
+    """Return the causes of the wrong solutions in a debate's line; none if the line is not a debate."""
     try:
         return causes(from_line(line))
     except (FieldError, LookupError, ValueError):

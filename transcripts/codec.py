@@ -1,7 +1,7 @@
 """Encode a debate as one line of JSON, and its token arrays as a separate line, and decode both exactly.
 
-Encoding and decoding are strict: an unknown field, a wrong type or a number that JSON lacks is refused with
-the path of the field. Nothing is written that would be read back as a different value.
+Encoding and decoding are strict: an unknown field, a wrong type or a number that JSON cannot represent is
+refused with the path of the field. Nothing is written that would be read back as a different value.
 
 A token array is a string: the type of its numbers ("u2", "i4", "i8" or "f8"), a colon, and their
 little-endian bytes in base64. A line of token arrays has the debate's seed, then the arrays of each turn and
@@ -69,7 +69,7 @@ def _to_json(value: object) -> msgspec.Raw | float:
         return _settings_json(cast(Any, value))
     if isinstance(value, float):
         return float(value)
-    raise TypeError(f"expected a value that JSON has, got {shown(value)}")
+    raise TypeError(f"expected a value that JSON can represent, got {shown(value)}")
 
 
 @lru_cache(maxsize=64)
@@ -83,7 +83,7 @@ def _from_json(kind: type[BaseModel], value: object) -> BaseModel:
 
 @lru_cache(maxsize=64)
 def _settings(kind: type[BaseModel], data: bytes) -> BaseModel:
-    """Return settings, cached because the debates of a run share them. FieldError names the key."""
+    """Return settings from JSON, cached because the debates of a run share them. FieldError names the key."""
     try:
         return kind.model_validate(msgspec.json.decode(data))
     except ValidationError as error:
@@ -198,7 +198,7 @@ def convert(value: object, kind: type[T], where: str = "") -> T:
 def _not_json(error: Exception) -> FieldError:
     if isinstance(error, UnicodeDecodeError):
         return FieldError("", f"not UTF-8 text (byte {error.start})")
-    return FieldError("", f"not a whole line of JSON: {error}")
+    return FieldError("", f"not a complete line of JSON: {error}")
 
 
 def _leaves(value: Any, where: str = "") -> Iterator[tuple[str, Any]]:
@@ -250,7 +250,7 @@ class Arrays(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_u
 
 
 class TokenLine(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
-    """The arrays of a debate's turns, then of its summaries."""
+    """A line of token arrays: those of a debate's turns, then those of its summaries."""
 
     seed: int
     completions: tuple[Arrays | None, ...]

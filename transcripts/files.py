@@ -1,7 +1,7 @@
-"""Read files of lines, plain or sealed, by the same byte positions; and name them.
+"""Read files of lines, plain or sealed (compressed), by the same byte positions, and name these files.
 
-The shard of a step is step_000012.jsonl, and its token arrays are tokens/step_000012.jsonl. Sealed, both end
-in .zst.
+The shard of a step is step_000012.jsonl, and its token arrays are tokens/step_000012.jsonl. When they are
+sealed, both names end in .zst.
 
 A sealed file stores its lines as Zstandard frames of about 128 kB with a seek table, so a line at any byte is
 read by unpacking one frame. The format is Zstandard's own seekable format (contrib/seekable_format in
@@ -54,7 +54,7 @@ MOST_OPEN = 8
 
 
 def shard_name(step: int) -> str:
-    """Return the file name of a step.
+    """Return the file name of a step's shard.
 
     >>> shard_name(12)
     'step_000012.jsonl'
@@ -157,7 +157,7 @@ class SealedFile(PlainFile):
         numbers = struct.unpack(f"<{count * entry // 4}I", self._file.read(count * entry))
         packed, unpacked = numbers[0 :: entry // 4], numbers[1 :: entry // 4]
         if head != (SKIPPABLE, count * entry + FOOTER.size) or sum(packed) != start:
-            raise self._damaged("its seek table does not fit")
+            raise self._damaged("its seek table does not match the file")
         if max(unpacked, default=0) > LARGEST:
             raise self._damaged(f"a frame claims more than {LARGEST >> 20} MiB")
         return packed, unpacked
@@ -176,7 +176,7 @@ class SealedFile(PlainFile):
             except zstd.ZstdError as error:
                 raise self._damaged(f"frame {number}: {error}") from error
             if len(data) != size or not unpacking.eof:
-                raise self._damaged(f"frame {number} does not have the size that the seek table has")
+                raise self._damaged(f"frame {number} does not have the size that the seek table states")
             if size > FRAME and data.find(b"\n") != size - 1:
                 raise self._damaged(f"frame {number} has {size:,} bytes and is not one line")
             self._held = (number, data)
@@ -241,7 +241,7 @@ def open_file(path: Path) -> PlainFile:
 
 
 def reading(path: Path) -> closing[PlainFile]:
-    """Open a file of lines in a ``with`` statement."""
+    """Open a file of lines for use in a ``with`` statement."""
     return closing(open_file(path))
 
 
@@ -278,7 +278,7 @@ class OpenFiles:
         FieldError for a negative byte.
         """
         if start < 0:
-            raise FieldError("tokens", f"{start} is not a byte of a file")
+            raise FieldError("tokens", f"{start} is not a byte position in a file")
         try:
             line = self.line(tokens_name(shard), start)
         except FileNotFoundError:

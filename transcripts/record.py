@@ -61,10 +61,10 @@ class Record:
 
     ``group`` names the problem's group within the step, which its K debates share. ``correct`` is (N, R), or
     None for a problem without an answer. ``rewards`` is None if nothing was scored. ``timing`` differs
-    between runs and is ignored by ``==``. ``mode``: the grader's mode, if the turns' answers were found by it
-    instead of taken from the boxes of their sections. ``verdicts``: a verifier model's verdicts, if there are
+    between runs and is ignored by ``==``. ``mode``: the grader's mode, if it found the turns' answers, which
+    otherwise come from the boxes in their sections. ``verdicts``: a verifier model's verdicts, if there are
     any; they are not ground truth. ``likelihoods``: the likelihoods of the gold answer after each solution,
-    if a scheme rewards them. ``credit``: what the debate was rewarded by, if that was not ``correct`` alone.
+    if a scheme rewards them. ``credit``: the source of the rewards, if it was not ``correct`` alone.
     """
 
     debate: Debate
@@ -93,8 +93,8 @@ def _problems(record: Record) -> Iterator[str]:
         yield f"debate.personas: {len(debate.personas)} of them, but the protocol has {agents} agents"
     if debate.rounds_saved is not UNSET and not 1 <= debate.rounds_saved <= MOST_ROUNDS - rounds:
         yield (
-            f"debate.rounds_saved: {debate.rounds_saved}, but a debate that stopped after {rounds} of "
-            f"{MOST_ROUNDS} rounds at most saved 1 or more"
+            f"debate.rounds_saved: {debate.rounds_saved}, but a debate that stopped after {rounds} "
+            f"rounds must have saved 1 or more, and may have {MOST_ROUNDS} rounds in total"
         )
     yield from _turn_problems(record)
     known = {turn.id for turn in debate.turns}
@@ -134,9 +134,9 @@ def _turn_problems(record: Record) -> Iterator[str]:
         if turn.ballot == holds_solutions(protocol, round_):
             yield f"debate.turns[{index}].ballot: {turn.ballot}, but {named(turn.id)} is of round {round_}"
         if turn.score is not UNSET and not 0 <= turn.score <= 1:
-            yield f"debate.turns[{index}].score: {turn.score} is not a share from 0 to 1"
+            yield f"debate.turns[{index}].score: {turn.score} is not a number from 0 to 1"
         if turn.id in seen:
-            yield f"debate.turns[{index}].id: {named(turn.id)} is there twice"
+            yield f"debate.turns[{index}].id: {named(turn.id)} occurs twice"
         seen.add(turn.id)
 
 
@@ -144,7 +144,7 @@ def _verdict_problems(verdicts: Verdicts) -> Iterator[str]:
     named = {f"scores[{a}][{r}]": one for a, row in enumerate(verdicts.scores) for r, one in enumerate(row)}
     for name, value in {"threshold": verdicts.threshold, **named}.items():
         if isinstance(value, float) and not 0 <= value <= 1:
-            yield f"verdicts.{name}: {value} is not a share from 0 to 1"
+            yield f"verdicts.{name}: {value} is not a number from 0 to 1"
 
 
 def _table_problems(name: str, table: Sequence[Sequence[object]], agents: int, width: int) -> Iterator[str]:

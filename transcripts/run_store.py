@@ -51,8 +51,8 @@ DOCUMENT = "ON debates.key = d.key AND debates.line = d.line"
 class RunStore:
     """The debates of one run, read-only. Safe to use from several threads.
 
-    The run itself is never changed. An index and the full text are kept in the user's cache and rebuilt
-    whenever in doubt.
+    The run itself is never changed. An index and the full text are kept in the user's cache, and are
+    rebuilt if they are missing or damaged.
     """
 
     def __init__(self, run: Path, shards: Path) -> None:
@@ -150,14 +150,14 @@ class RunStore:
         return self._rows(f"SELECT count(*) FROM ({keys})", values, query)[0][0]
 
     def steps(self, filter: str = "") -> list[StepRow]:
-        """Return the figures of each step with debates that match a filter, in order.
+        """Return the figures of the debates that match a filter, for each step that has any, in order.
 
-        They are read from the index alone.
+        The figures are read from the index alone.
         """
         return self._figures(filter, by_step=True)
 
     def overall(self, filter: str = "") -> StepRow:
-        """Return the same figures over all debates that match a filter. Its ``step`` is None."""
+        """Return one row of figures over all debates that match a filter. Its ``step`` is None."""
         return self._figures(filter, by_step=False)[0]
 
     def _figures(self, filter: str, *, by_step: bool) -> list[StepRow]:
@@ -167,7 +167,7 @@ class RunStore:
         return self._rows(sql, values, query, step_row)
 
     def _keys(self, query: Query, newest: bool | None, after: str | None) -> tuple[str, tuple[Any, ...]]:
-        """Return the SELECT of a filter's debates, and its parameters. ``newest`` None: in any order."""
+        """Return the SELECT of a query's debates, and its parameters. ``newest`` None: in any order."""
         values: list[Any] = []
         tables, conditions = "debates", [query.where]
         if query.match is not None:
@@ -233,7 +233,7 @@ class RunStore:
     def _held(self, step: int) -> str:
         [(low, high)] = self._rows("SELECT min(step), max(step) FROM shards")
         if low is None:
-            return "it holds none yet"
+            return "the run has none yet"
         within = (key_of(step, 0), key_of(step + 1, 0))
         [(last,)] = self._rows("SELECT max(key) FROM debates WHERE key >= ? AND key < ?", within)
         if last is None:
@@ -257,7 +257,7 @@ class RunStore:
             return text_read(self._connection)
 
     def index_text(self, *, seconds: float | None = None, tell: Tell = tell_nobody) -> bool:
-        """Build the full text, for some seconds or completely. Return whether it is complete.
+        """Build the full text completely, or for at most ``seconds``. Return whether it is complete.
 
         ``tell`` is called with bytes read and total bytes. Other threads can search the existing part in the
         meantime.
@@ -292,7 +292,7 @@ class RunStore:
             return with_rebuilding(fetch, self._rebuild, self.folder)
 
     def _holds(self, key: int, start: int, wanted: str) -> bool:
-        """Return whether a debate's text contains some words exactly as written."""
+        """Return whether a debate's text contains the text ``wanted``, except for case and whitespace."""
         body = body_of(self._line(key, start))
         if body is None or (wanted not in body.casefold() and " " not in wanted):
             return False

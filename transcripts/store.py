@@ -67,7 +67,7 @@ class ShardWriter:
                 self._arrays = LineFile(tokens_name(self.path))
             line = to_line(record, self._arrays.end if self._arrays is not None and arrays else None)
             if len(line) >= LARGEST:
-                raise FieldError("", f"it has {len(line):,} bytes, and a line at most {LARGEST:,}")
+                raise FieldError("", f"it has {len(line):,} bytes, but a line may have at most {LARGEST:,}")
         except FieldError as error:
             raise TranscriptError(f"{self.path}: cannot store problem {record.group}: {error}") from error
         if self._arrays is not None and arrays is not None:
@@ -82,7 +82,7 @@ class ShardWriter:
         arrays = token_line(record.debate)
         if arrays is not None and len(arrays) >= LARGEST:
             left_out = f"the token arrays of problem {record.group} are left out: {len(arrays):,} bytes"
-            warnings.warn(f"{self.path}: {left_out}, and a line has at most {LARGEST:,}", stacklevel=3)
+            warnings.warn(f"{self.path}: {left_out}, but a line may have at most {LARGEST:,}", stacklevel=3)
             return None
         return arrays
 
@@ -95,7 +95,7 @@ class ShardWriter:
             self._file.close(sync=sync)
 
     def seal(self) -> Path:
-        """Close the shard for good, seal it, and return the path of the sealed file.
+        """Close and seal the shard, and return the path of the sealed file.
 
         Only the sealed files are synced to the disk, because the plain files are then deleted.
         """

@@ -1,6 +1,6 @@
 """Parse a reply into thinking, sections, answer and ballots. Parsing never raises and takes linear time.
 
-``sections`` decides which blocks count, ``grammar`` and ``ballots`` decide which lines vote, and
+``sections`` decides which blocks count, ``ballot_words`` and ``ballot_lines`` decide which lines vote, and
 ``last_boxed`` extracts the answer.
 """
 

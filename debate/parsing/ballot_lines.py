@@ -11,7 +11,7 @@ ways (``A > B < C``), names a handle twice or contains an unknown label implies 
 
 ``>=``, ``!=``, arrows and a comparison written as a question ("A > B?") are malformed. A line of plain prose,
 with no handle and no operator between words, is skipped. The lead-in words, operators and phrases are defined
-in ``ballot_grammar``.
+in ``ballot_words``.
 """
 
 from __future__ import annotations

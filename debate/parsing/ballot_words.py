@@ -1,8 +1,8 @@
 r"""Grammar of the lines of a comparison. Repeats are bounded or possessive, so matching takes linear time.
 
 Lines are matched after ``clean``: spelled-out operators (``&gt;``, ``\succ``) become characters, and
-invisible characters are removed. Case is folded character by character, and never turns a letter into one of
-another alphabet (the Kelvin sign is not a k). So only the exact letters of a handle can name it.
+invisible characters are removed. Case folding works character by character, and never turns a letter into one
+of another alphabet (the Kelvin sign is not a k). So only the exact letters of a handle can name it.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ class Grammar:
     names: dict[str, str]
 
     def resolve(self, label: str) -> str | None:
-        """Return the handle that a label from the program refers to, or None."""
+        """Return the handle that a label refers to, or None. The label is the program's, not a reply's."""
         return self.names.get(_key(label))
 
     def operand(self, line: str, at: int) -> Operand | None:
@@ -192,7 +192,7 @@ def grammar(handles: tuple[str, ...]) -> Grammar:
 
 
 def _end_of(name: str, line: str, at: int) -> int | None:
-    """Return the index after the name if the whole name is at ``at``.
+    """Return the index after the name if the complete name is at index ``at``, or None.
 
     Its words may be separated by any whitespace.
     """

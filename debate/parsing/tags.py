@@ -52,9 +52,9 @@ def find_tags(form: re.Pattern[str], text: str, start: int = 0) -> list[Tag]:
 def without_private(text: str) -> str:
     """Return ``text`` without its comparison and thinking blocks, including blocks that are never closed.
 
-    A block runs from an opening tag to the last closing tag of its form before the next opening tag. Removing
-    blocks may join their surroundings into a new opening tag, in a text written for that purpose; everything
-    from it on is removed.
+    A block runs from an opening tag to the last closing tag of its kind before the next opening tag. Removing
+    blocks may join the text around them into a new opening tag, if the text was written for that purpose;
+    everything from that tag on is then removed.
 
     >>> without_private("2+2=4 <comparison>K7 > Q2</comparison>so 4")
     '2+2=4 so 4'
@@ -67,7 +67,7 @@ def without_private(text: str) -> str:
 
 
 def _private_blocks(text: str) -> list[Span]:
-    """Return the blocks, sorted by start. They may overlap."""
+    """Return the comparison and thinking blocks, sorted by start. They may overlap."""
     if "<" not in text and "&" not in text:
         return []
     tags = [find_tags(form, text) for form in (PLAIN, ESCAPED)]

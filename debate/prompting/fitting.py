@@ -2,8 +2,8 @@
 
 First, whole rounds are left out, oldest first, except the newest. Then the longest texts of the newest round
 are shortened to one common length, the largest that fits; boxed answers are kept. Next, every long text is
-replaced by the mark of the cut alone. At last, short and unreadable texts are replaced too. If the prompt
-still does not fit, it is refused. A summary is shortened in the same way.
+replaced by the mark of a cut alone. Finally, short and unreadable texts are replaced too. If the prompt still
+does not fit, it is refused. A summary is shortened in the same way.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from debate.prompting.texts import PromptTexts
 from debate.types import Message, Policy, Problem, Summary, TurnId
 
 Material: TypeAlias = Sequence[Sequence[Entry]] | Summary
-"""The material of a history: entries by round, oldest first, or a summary in their place."""
+"""The content of a history: entries by round, oldest first, or a summary instead of them."""
 
 
 class PromptTooLongError(ValueError):
@@ -59,8 +59,9 @@ def context_budget(policy: Policy, config: DebateConfig, *, max_tokens: int | No
 class Cut:
     """How much is cut: the oldest ``rounds``, and the part of each remaining text above ``length``.
 
-    ``length`` is in characters; None keeps texts whole. At ``MARKS_ALONE`` not even answers are kept, but
-    texts shorter than the mark are. At ``BAREST`` the history does not depend on what was written.
+    ``length`` is in characters; None keeps texts complete. With length ``MARKS_ALONE`` not even answers are
+    kept, but texts shorter than the mark are. With ``BAREST`` the history does not depend on what was
+    written.
     """
 
     rounds: int = 0
@@ -127,7 +128,7 @@ def require_fit(messages: tuple[Message, ...], task: str, problem: Problem, budg
         return
     raise PromptTooLongError(
         f"problem {problem.id!r}: its shortest prompt ({task}) has {budget.count(messages)} tokens,"
-        f" but the context has only {budget.tokens} besides {budget.reply} for {budget.kept}; raise"
+        f" but the context has only {budget.tokens}, with {budget.reply} reserved for {budget.kept}; raise"
         " debate.context_tokens, lower debate.max_tokens or debate.num_agents, or leave the problem out"
     )
 

@@ -79,7 +79,7 @@ def agent_prompt(
     summary: Summary | None = None,
     pair: Collection[int] | None = None,
 ) -> Prompt:
-    """Return one agent's prompt in one round, cut to fit if necessary. PromptTooLongError if it cannot be.
+    """Return one agent's prompt in one round, cut to fit if necessary. PromptTooLongError if it cannot fit.
 
     A ``Cut`` instead of a budget repeats an earlier cut, to rebuild a prompt. A ``summary`` is shown instead
     of the rounds that it summarizes. With a ``pair`` of agents, only their work is shown.
@@ -93,7 +93,7 @@ def agent_prompt(
 
 
 def next_prompt(seating: Seating, past: Past, agent: int, round_: int, budget: ContextBudget | Cut) -> Prompt:
-    """Return the next prompt of an agent's conversation: the whole prompt in round 0, one message later.
+    """Return the next prompt of an agent's conversation: a complete prompt in round 0, later one message.
 
     A message shows what the others wrote in the newest round, and sets the task. Earlier rounds and the
     agent's own replies are already in the conversation: they count as shown and cannot be cut.
@@ -174,7 +174,7 @@ def _prompt(frame: Frame, history: History) -> Prompt:
 
 
 def _agent_frame(seating: Seating, agent: int, round_: int, shown: Sequence[TurnId]) -> Frame:
-    """Return the parts around the history in an agent's prompt. The oldest shown turns may still be cut.
+    """Return the parts before and after the history in an agent's prompt. The history may still be cut.
 
     Text shared by all agents comes first (rules, problem, history in one order), and the agent's own part
     comes last (instructions, handle, task), so that an engine with a prefix cache processes the shared part
@@ -228,12 +228,12 @@ def _examples(seating: Seating, behind: str) -> tuple[Message, ...]:
 
 
 def _next_frame(seating: Seating, agent: int, round_: int, shown: Sequence[TurnId]) -> Frame:
-    """Return the parts around the newest round in a message of a conversation."""
+    """Return the parts before and after the newest round in a message of a conversation."""
     return replace(_agent_frame(seating, agent, round_, shown), system="", before="", examples=())
 
 
 def _summary_frame(seating: Seating) -> Frame:
-    """Return the parts around the history in the summarizer's prompt, without any viewer or persona."""
+    """Return the parts before and after the history in the summarizer's prompt. No viewer, no persona."""
     return Frame("summary", system="", before=seating.opening, behind=seating.texts.summarize)
 
 

@@ -1,6 +1,6 @@
 """Parse a rendered prompt with the templates that rendered it.
 
-Scripted agents need this, because they know only their prompt, and so do tests. Escaped text cannot contain
+Scripted agents need this, because they know only their prompt; tests use it too. Escaped text cannot contain
 what begins or ends an entry, so entries are parsed exactly.
 """
 
@@ -83,7 +83,7 @@ def _entries(texts: PromptTexts, text: str) -> tuple[SeenEntry, ...]:
 
 
 def _last_words(template: str) -> str:
-    """Return the text after the last placeholder."""
+    """Return the text after the last placeholder of a template."""
     return template[max((match.end() for match in Template.pattern.finditer(template)), default=0) :]
 
 

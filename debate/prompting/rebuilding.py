@@ -17,7 +17,7 @@ from debate.types import SUMMARIZER, Debate, Message, Summary, Turn, TurnId
 Reader: TypeAlias = Turn | Summary
 
 
-_OTHERS = "it showed other turns than this debate's protocol and seed give"
+_OTHERS = "the prompt showed other turns than the debate's protocol and seed give"
 
 
 class PromptUnknownError(ValueError):
@@ -69,7 +69,7 @@ class HeldDebate:
         summaries = ((TurnId(SUMMARIZER, summary.round), summary) for summary in self.debate.summaries)
         readers: dict[TurnId, Reader] = {one.id: one for one in self.debate.turns} | dict(summaries)
         if turn not in readers:
-            raise PromptUnknownError("no such turn was held")
+            raise PromptUnknownError("the debate has no such turn")
         return readers[turn]
 
     def _summary(self, round_: int) -> Summary | None:
@@ -91,7 +91,7 @@ class HeldDebate:
         """
         groups = groups_shown(self.debate.protocol, turn.round, turn.agent)
         if any(number >= len(self.past) for group in groups for number in group):
-            raise PromptUnknownError("some turns that it showed are not stored")
+            raise PromptUnknownError("some turns that the prompt showed are not stored")
         shown = {one.round for one in reader.shown}
         left = sum(shown.isdisjoint(group) for group in groups)
         length = None if reader.cut_length is UNSET else reader.cut_length
@@ -106,9 +106,9 @@ def held_debate(debate: Debate) -> HeldDebate:
     seating = seat_debate(debate.problem, debate.protocol, debate.seed, personas=debate.personas)
     handles = dict(enumerate(seating.handles))
     if any(turn.handle != handles.get(turn.id.agent) for turn in debate.turns):
-        raise PromptUnknownError("the handles are not those drawn by its seed")
+        raise PromptUnknownError("the debate's handles are not those drawn by its seed")
     if len(debate.personas) != len(handles):
-        raise PromptUnknownError("it does not have one persona for each agent")
+        raise PromptUnknownError("the debate does not have one persona for each agent")
     return HeldDebate(debate, seating, _past(debate, seating))
 
 
@@ -132,6 +132,6 @@ def _require_same(prompt: Prompt, reader: Reader) -> None:
         raise PromptUnknownError(_OTHERS)
     if prompt.cut != reader.cut:
         raise PromptUnknownError(
-            f"{reader.cut} of its texts were cut, and their lengths are not stored (the run is of an "
+            f"{reader.cut} texts of the prompt were cut, and their lengths are not stored (the run is of an "
             f"earlier version)"
         )

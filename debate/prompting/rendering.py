@@ -79,7 +79,7 @@ def problem_text(texts: PromptTexts, problem: Problem) -> str:
 
 
 def shot_reply(texts: PromptTexts, shot: Shot) -> str:
-    r"""Return the reply of an example.
+    r"""Return the assistant's reply in a solved example (shot).
 
     >>> shot_reply(load_prompts("default"), Shot("1 + 1?", "It is 2.", "2"))
     '<solution>\nIt is 2.\n\nThe answer is \\boxed{2}.\n</solution>'

@@ -1,6 +1,6 @@
-"""The seating of a debate: personas, labels and the order of the texts shown, all drawn from the seed.
+"""The seating of a debate: each agent's persona and label, and the order in which texts are shown.
 
-They are drawn anew for each debate, so neither a label nor a position reveals an agent's identity.
+Labels and orders are drawn anew for each debate, from its seed, so neither reveals an agent's identity.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def public_entries(
 
 
 def _claimed(seating: Seating, short: str) -> str:
-    """Return a shortened solution with its program outputs labelled as claimed, because a model wrote it."""
+    """Return a shortened solution with outputs labelled as claimed, because no program wrote them."""
     return short if seating.config.tools == "none" else public_part(short, Span(0, len(short)), ())
 
 
@@ -115,9 +115,9 @@ def draw_handles(
     """Return one label per agent, (N,): a letter and a digit. No letter repeats for up to 21 agents.
 
     Labels that occur in the text ``avoid`` (the question) are drawn only if no others are left. With a
-    ``pool`` of your own labels, they are drawn from the pool. They are then assigned in the pool's order to
-    the agents in ``order``, (N,), the order in which texts are shown. So a very small model always reads the
-    labels in one order, while the agents behind them are drawn anew for each debate. ValueError if a label
+    ``pool`` of your own, labels are drawn from the pool, and assigned in the pool's order to the agents in
+    ``order``, (N,), the order in which texts are shown. So a very small model always reads the labels in one
+    order, while the agents behind them change from debate to debate. ValueError if a label
     does not consist of words of letters and digits.
 
     >>> draw_handles(3, 7) == draw_handles(3, 7)

@@ -193,7 +193,7 @@ def public_turn(turn: Turn, *, strip: bool = True) -> PublicTurn:
 
 
 def _public_text(completion: Completion, span: Span) -> str:
-    """Return the public text of a part of a reply, with outputs that no program wrote labelled as claimed."""
+    """Return the public text of a part of a reply. Outputs that no program wrote are labelled as claimed."""
     if completion.calls is UNSET:
         return without_private(clean(span.of(completion.text)))
     return public_part(completion.text, span, completion.calls)

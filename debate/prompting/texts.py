@@ -1,4 +1,4 @@
-"""Load and check prompt sets. One TOML file holds all texts of a set."""
+"""Load and check prompt sets. One TOML file contains all texts of a set."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def _check_family(name: str, texts: Values) -> None:
     if missing:
         raise PromptFileError(
             f"{name}: missing {', '.join(missing)}; a prompt family needs {' and '.join(_FAMILY_NEEDS)}, "
-            f"and a set for debates all of {SHIPPED / 'default.toml'}"
+            f"and a set for debates needs all keys of {SHIPPED / 'default.toml'}"
         )
 
 

@@ -29,7 +29,7 @@ from learner.update.tally import Tally, WorstTokens, sizes
 
 
 class Service(Protocol):
-    """The computations of a service with the model that learns.
+    """What a service computes with the model that it trains.
 
     Arrays of a row are (L,), one value per token.
     """
@@ -49,7 +49,7 @@ class Service(Protocol):
 
 
 class ServiceLearner(Steps):
-    """A ``learner.update.Learner`` for a service. It reports the same metrics except entropy."""
+    """Learns as ``learner.update.Learner`` does, by a service. It reports the same metrics except entropy."""
 
     compute = None
 

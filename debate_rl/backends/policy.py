@@ -21,8 +21,8 @@ class ServicePolicy(RequestingPolicy):
     def _part(self, tokens: Sequence[int], logprobs: Sequence[float], sampling: Mapping[str, Any]) -> Part:
         """Return a reply up to the end of its first stop string.
 
-        Services report the end of a reply in different words, so it is read from the tokens. ServiceError if
-        a token has no log-probability.
+        Services report why a reply ended in different ways, so the reason is read from the tokens.
+        ServiceError if a token has no log-probability.
         """
         if len(logprobs) != len(tokens):
             raise ServiceError(f"the service sent {len(logprobs)} log-probabilities for {len(tokens)} tokens")

@@ -1,4 +1,4 @@
-"""The error of a service, and the settings that no service can follow."""
+"""The error of a service, and the settings that no service can use."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from debate_rl.inference.remote import RemoteError
 
 NAMED = {
     "model.name_or_path": "name the model that the service trains",
-    "model.policy": "set none",
+    "model.policy": "leave it out",
     "model.dtype": "set auto",
     "model.lora_alpha": "it must be a whole number",
     "debate.context_tokens": "set it to the tokens of the longest prompt with its reply",
     "debate.personas": "every temperature must be 1",
-    "debate.temperature": "it must be 1, at which the server learns",
+    "debate.temperature": "it must be 1, the temperature at which the service learns",
 }
 
 
 class ServiceError(RemoteError):
-    """A service does not answer or refuses a request. It holds the weights, so no new step can be saved."""
+    """A service does not answer or refuses a request. It has the weights, so no new step can be saved."""
 
 
 def refuse_unfit(config: Config) -> None:
-    """Raise ValueError, with the key, for a setting that a service cannot follow."""
+    """Raise ValueError, which names the key, for a setting that a service cannot use."""
     ramp, verl = config.debate.temperature, config.engine.kind == "verl"
     unfit = {
         "model.name_or_path": config.model.name_or_path is None,

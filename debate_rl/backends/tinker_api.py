@@ -118,7 +118,7 @@ class TinkerPolicy(ServicePolicy):
 
 
 class TinkerService:
-    """The weights that learn at a server of the Tinker API; see ``Service``. ``service``: the SDK's client.
+    """The weights that a server of the Tinker API trains; see ``Service``. ``service``: the SDK's client.
 
     ``probe_ids``: any token ids of the model, for the probe of ``reduction``. ``model.lora_rank = 0`` trains
     full weights if the server supports it.
@@ -129,7 +129,7 @@ class TinkerService:
 
     @cached_property
     def start(self) -> Any:
-        """The sampling client of the base model: the weights of frozen seats and the reference of the KL."""
+        """The sampling client of the base model, for frozen seats and as the reference of the KL penalty."""
         with _errors_named("a request for the base"):
             made = self._service.create_sampling_client_async(base_model=self._config.model.name_or_path)
             return self._answer(made)
@@ -208,7 +208,9 @@ class TinkerService:
         except FileNotFoundError:
             raise ValueError("it was not saved with engine.kind = tinker") from None
         except (LookupError, TypeError) as error:
-            raise ValueError(f"{path}: has no text under state ({error})") from error
+            raise ValueError(
+                f'{path}: must have the address of the state under "state" ({error}); restore the file'
+            ) from error
         try:
             made = self._service.create_training_client_from_state_with_optimizer_async(state)
             self._client = self._answer(made)
@@ -244,7 +246,10 @@ class TinkerService:
                 moved.append(float((now - before)[row.action_mask].mean()))
             if abs(moved[0]) > MOVED:
                 return _reduction_of(moved[1] / moved[0])
-        raise ValueError("engine.base_url: an update of the server does not change its log-probabilities")
+        raise ValueError(
+            "engine.base_url: an update at the server does not change its log-probabilities; see the "
+            "server's log, or use another server"
+        )
 
     def _wait(self, future: Any) -> Any:
         return future.result(timeout=PATIENCE_S)
@@ -269,7 +274,7 @@ def unpack_adapter(url: str, out: Path) -> None:
 
 
 def write_adapter_config(folder: Path) -> None:
-    """Write an adapter's configuration anew, from its tensors and its alpha.
+    """Replace an adapter's configuration by one that is made from its tensors and its alpha.
 
     Servers leave out the target modules, for which peft would use the model's defaults. A configuration from
     elsewhere could also name code to import.
@@ -290,7 +295,9 @@ def write_adapter_config(folder: Path) -> None:
 def load_trained(config: Config, checkpoint: Path) -> tuple[Any, Any]:
     """Return the base model with a checkpoint's adapter, downloaded from the server, and the tokenizer."""
     if not config.model.lora_rank:
-        raise ValueError("model.lora_rank=0: full weights stay at the server")
+        raise ValueError(
+            "model.lora_rank=0: full weights cannot be downloaded from the server; only adapters can"
+        )
     service, tokenizer, _ = open_service(config)
     whole = config.model.model_copy(update={"lora_rank": 0, "quantization": "none"})
     base, _ = load_model(whole, seed=config.seed)
@@ -300,17 +307,18 @@ def load_trained(config: Config, checkpoint: Path) -> tuple[Any, Any]:
 
 
 def _reduction_of(ratio: float) -> Reduction:
-    """Return the reduction that the ratio of the probe's two steps shows.
+    """Return how the server reduces losses over rows (sum or mean).
 
-    ValueError unless it is near 1 or 2.
+    ``ratio``: of the gradients in the probe's two steps. It is about 2 for a sum and 1 for a mean; otherwise
+    ValueError.
     """
     if 0.75 < ratio < 1.3:
         return "row_mean"
     if 1.5 < ratio < 2.7:
         return "sum"
     raise ValueError(
-        f"engine.base_url: a row sent twice has {ratio:.2g} times the gradient of a row sent once; a sum of "
-        f"losses gives 2 and a mean 1"
+        f"engine.base_url: a row sent twice has {ratio:.2g} times the gradient of a row sent once; it must "
+        f"be 2 (losses are summed) or 1 (they are averaged), so use another server or version"
     )
 
 

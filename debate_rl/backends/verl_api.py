@@ -76,7 +76,7 @@ class VerlPolicy(ServicePolicy):
 
 
 class VerlService:
-    """The weights that learn in verl's workers; see ``Service``. ``words``: overrides of verl's settings."""
+    """The weights that verl's workers train; see ``Service``. ``words``: overrides of verl's settings."""
 
     def __init__(self, config: Config, words: Sequence[str]) -> None:
         self._config, self._words = config, words
@@ -91,7 +91,7 @@ class VerlService:
 
     @cached_property
     def remote(self) -> Remote:
-        """The connection to verl's process, which the first use starts. ValueError if it cannot start."""
+        """The connection to verl's process, which starts at first use. ValueError if the process fails."""
         engine, run = self._config.engine, Path(self._config.run.dir)
         self._process = RemoteProcess(
             SERVER,
@@ -161,7 +161,7 @@ def _first_and_last(error: Exception) -> str:
 
 
 def needs_model(config: Config) -> bool:
-    """Return whether the KL needs a reference model in addition to the base of an adapter."""
+    """Return whether the KL penalty needs a separate reference; with an adapter, the base is one."""
     return config.learner.needs_reference and not config.model.lora_rank
 
 
@@ -215,7 +215,7 @@ def verl_words(config: Config) -> list[str]:
             f"++{precision}.buffer_dtype": "fp32",
         }
     if model.lora_rank:
-        words["actor_rollout_ref.model.lora.merge"] = True  # the servers get whole weights
+        words["actor_rollout_ref.model.lora.merge"] = True  # the servers get full weights
     return [*(f"{key}={value}" for key, value in words.items()), *engine.overrides]
 
 
@@ -233,12 +233,12 @@ def plan_lines(config: Config) -> list[str]:
         ]
     return [
         *lines,
-        "every reply is a row of its own: a prefix shared by several replies is read once for each",
+        "every reply is a separate row: a prefix shared by several replies is read once for each reply",
     ]
 
 
 def load_trained(config: Config, checkpoint: Path) -> tuple[Any, Any]:
-    """Return the model of a checkpoint, put together from its FSDP2 shards, and the tokenizer."""
+    """Return the model of a checkpoint, joined from its FSDP2 shards, and the tokenizer."""
     shards = list((checkpoint / "model").glob("model_world_size_*_rank_*.pt"))
     if not shards:
         raise ValueError(f"{checkpoint}: has no shards of FSDP2, the only format that can be exported")
@@ -253,7 +253,7 @@ def load_trained(config: Config, checkpoint: Path) -> tuple[Any, Any]:
 
 
 def whole_tensor(parts: Sequence[Any]) -> Tensor:
-    """Return a tensor from the parts of all ranks, of which FSDP2 shards one dimension."""
+    """Return a complete tensor from the parts of all ranks. FSDP2 shards one dimension."""
     first = parts[0]
     if not isinstance(first, DTensor):
         return first
@@ -269,7 +269,7 @@ def _run_python(config: Config, *words: str) -> str:
     try:
         done = subprocess.run([Path(python).expanduser(), *words], capture_output=True, text=True)
     except OSError as error:
-        raise ValueError(f"engine.python={python}: {error.strerror}; make engines creates it") from error
+        raise ValueError(f"engine.python={python}: {error.strerror}; run make engines") from error
     if done.returncode:
         said = (done.stderr.strip().splitlines() or ["no message"])[-1]
         raise ValueError(f"engine.python={python}: {said[:300]}")

@@ -73,7 +73,8 @@ class DebateWorker(ActorRolloutRefWorker):
 class VerlServer:
     """The workers and servers of ``words``: overrides of verl's own configuration, in Hydra's grammar.
 
-    ``reference``: whether the workers also hold the start weights. With LoRA they are the base.
+    ``reference``: whether the workers also keep the start weights, for a KL penalty. With LoRA, the base has
+    them.
     """
 
     def __init__(self, words: Sequence[str], *, reference: bool = False) -> None:
@@ -187,7 +188,7 @@ class VerlServer:
     def _batch(self, rows: Rows, slopes: Sequence[np.ndarray] | None, limit: int) -> TensorDict:
         """Return rows as verl packs them, filled up to a multiple of the workers with rows of weight 0.
 
-        ``limit``: tokens of one forward pass. verl would refuse a longer row, so the longest raises it.
+        ``limit``: tokens of one forward pass. verl refuses a longer row, so a longer row raises the limit.
         """
         fill = -len(rows) % (self.config.trainer.n_gpus_per_node * self.config.trainer.nnodes)
         parts: dict[str, list[torch.Tensor]] = {name: [] for name in FIELDS}

@@ -41,12 +41,12 @@ class Deployment:
 
 
 def deployment_of(gpus: str, bits: int, speed: float | None, file: str | None) -> Deployment:
-    """Return the plan of the options. ValueError for options that contradict each other."""
+    """Return the planned machine that the options describe. ValueError for invalid options."""
     count, card = gpus_named(gpus)
     if bits not in (4, 8, 16):
         raise ValueError(f"--bits {bits}: must be 16, 8 or 4")
     if speed is not None and not (0 < speed < 1e9 and file is None):
-        raise ValueError(f"--speed {speed:g}: needs more than 0, and excludes --measured")
+        raise ValueError(f"--speed {speed:g}: must be more than 0, and cannot be given with --measured")
     if file is None:
         return Deployment(card, count, bits, speed)
     return Deployment(card, count, bits, *measured(file))
@@ -138,15 +138,15 @@ def plan_lines(figures: dict[str, Any]) -> list[str]:
         f"{size(of['memory_bytes'])} ({of['gpus']} x {of['gpu']})"
     )
     if not of["fits"]:
-        return [counted, "             does not fit: no room is left for a reply; more GPUs, or fewer bits"]
+        return [counted, "             does not fit: no room for a reply; use more GPUs or fewer bits"]
     what = "measured" if of["tokens_measured"] else "if every reply spends its limit"
     spent = f"{of['tokens_per_problem']:,.0f} tokens a problem ({what})"
     lines = [
         counted,
         f"             cache of {of['cache_tokens']:,} tokens: {of['replies_at_once']:,} replies of "
-        f"{of['reply_tokens']:,} behind prompts of {of['prompt_tokens']:,} and their problem",
+        f"{of['reply_tokens']:,} after prompts of {of['prompt_tokens']:,} and their problem",
         f"data sheet:  at most {of['speed_at_most']:,.0f} tokens a second, and "
-        f"{of['per_hour_at_most']:,.0f} problems an hour; nothing was run there",
+        f"{of['per_hour_at_most']:,.0f} problems an hour; nothing was run on that GPU",
     ]
     if of["speed"] is None:
         return [*lines, f"measured:    nothing: --speed or --measured gives problems an hour; {spent}"]
@@ -156,6 +156,6 @@ def plan_lines(figures: dict[str, Any]) -> list[str]:
         verdict = ""
         if of["seconds"] is not None:
             fits = of["hours"] * HOUR <= of["seconds"]
-            verdict = f", {'within' if fits else 'more than'} the {of['seconds'] / HOUR:g} h there are"
+            verdict = f", {'within' if fits else 'more than'} the {of['seconds'] / HOUR:g} h available"
         lines.append(f"             {of['problems']:,} problems take {duration(of['hours'] * HOUR)}{verdict}")
     return lines

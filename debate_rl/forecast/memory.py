@@ -1,7 +1,7 @@
 """The memory of a step, by formulas of the model's shape and the step's work.
 
-All figures assume that every reply spends its token limit and is shown whole to the others. The bytes of a
-layer are those of transformers' Llama and Qwen3 under PyTorch's autograd, without the allocator's overhead.
+All figures assume that every reply spends its token limit and is shown to the others completely. The bytes of
+a layer are those of transformers' Llama and Qwen3 under PyTorch's autograd, without the allocator's overhead.
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ from learner.update.forward import compute_type
 from learner.update.head import TILE
 
 OVERHEAD, LARGE_OVERHEAD = 3 * 2**30, 9 * 2**29
-"""Bytes of a GPU that vLLM keeps besides weights and cache, for a full batch and CUDA graphs: assumed, not
-counted. More on a large GPU, where it reads 16,384 tokens and answers 1,024 requests at a time (0.32.0)."""
+"""Bytes of a GPU that vLLM needs in addition to weights and cache, for a full batch and CUDA graphs: assumed,
+not counted. The second value is for a large GPU, where vLLM 0.32.0 reads 16,384 tokens and answers 1,024
+requests at a time."""
 LARGE = 70 * 2**30  # bytes of a large GPU; on others vLLM reads 8,192 tokens and answers 256 requests
 ENGINE_BYTES = 2  # bytes of a number of the engine's weights, adapters and cache
 KEPT: dict[tuple[bool, int, int], tuple[float, float, float, float]] = {
@@ -46,7 +47,8 @@ KEPT: dict[tuple[bool, int, int], tuple[float, float, float, float]] = {
     (True, 2, 2): (12, 8, 8, 8),
 }
 """Bytes that a layer keeps of each token for its backward pass, for each unit of its hidden width, its
-feed-forward width, and the widths of its queries and keys; by (adapter, bytes of a weight, of a product)."""
+feed-forward width, and the widths of its queries and keys. The key: (whether an adapter is trained, bytes of
+a weight, bytes of a product)."""
 OUTSIDE = 9  # bytes of a token for each unit of the hidden width outside of the layers
 TILES = 12  # bytes of a logit in the tile that the head works on
 
@@ -133,7 +135,7 @@ def load_of(config: Config, policy: LocalPolicy, problem: Problem) -> Load:
 
 
 def _shown_tokens(debate: DebateConfig, round_: int) -> int:
-    """Return the shown tokens of a prompt; a conversation also has all own replies of its agent."""
+    """Return how many tokens of replies a prompt contains; in a conversation, its agent's own ones too."""
     others = 2 if asks_pairs(debate, round_) else debate.num_agents - debate.conversation
     shown = sum(map(len, groups_shown(debate, round_))) * others * debate.max_tokens
     own = round_ * (debate.max_tokens + debate.thinking_tokens)
@@ -168,10 +170,10 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Bytes by use. Sampling and learning take turns; all other parts stay.
+    """Bytes by use. Sampling and learning alternate; all other parts stay in memory.
 
-    ``sampling``: the peak with the cache; ``learning``: the peak with gradients. ``engine``: the share of
-    another engine that samples. ``frozen``: the copy of the start weights for frozen seats.
+    ``sampling``: the peak with the cache; ``learning``: the peak with gradients. ``engine``: the bytes of a
+    separate engine that samples. ``frozen``: the copy of the start weights for frozen seats.
     """
 
     weights: int
@@ -236,7 +238,7 @@ def learning_bytes(model: Any, rows: Sequence[Row], config: LearnerConfig) -> in
 
 
 def _types(shape: Shape, config: LearnerConfig, on_gpu: bool | None) -> tuple[int, int]:
-    """Return the bytes of a number of the residual stream, and of a product."""
+    """Return how many bytes a number of the residual stream and a number of a matrix product have."""
     compute = compute_type(shape.model, config.compute, on_gpu=on_gpu)
     sizes = (one.element_size() for one in shape.model.parameters() if one.is_floating_point())
     stream = min(sizes, default=4)
@@ -246,7 +248,7 @@ def _types(shape: Shape, config: LearnerConfig, on_gpu: bool | None) -> tuple[in
 def _learning(
     shape: Shape, tokens: int, learnt: int, config: LearnerConfig, *, passes: int, on_gpu: bool | None
 ) -> int:
-    """Return the peak bytes of a forward and a backward pass over ``tokens``, ``learnt`` with a loss.
+    """Return the peak bytes of a forward and a backward pass over ``tokens``; ``learnt`` of them have a loss.
 
     The forward pass keeps activations, and copies of weights in the type of products. With gradient
     checkpointing the backward pass computes each layer again, with gradients as wide as the feed-forward
@@ -273,7 +275,7 @@ def _learning(
 
 
 def _sampling(shape: Shape, load: Load, config: LearnerConfig, on_gpu: bool | None) -> int:
-    """Return the peak of reading the longest prompts, or of the last token of their replies."""
+    """Return the peak bytes of sampling: at the longest prompts, or at the last token of their replies."""
     of, (stream, product) = shape.settings, _types(shape, config, on_gpu)
     prompt, reply = max(load.rounds)
     cached = stream * shape.cached
@@ -289,8 +291,9 @@ def _sampling(shape: Shape, load: Load, config: LearnerConfig, on_gpu: bool | No
 def of_first_rank(memory: Memory, model: Any, ranks: int, *, samples: bool) -> Memory:
     """Return the memory of the first of several ranks, from the memory of a single process.
 
-    The rank has its share of weights, reference, optimizer and gradients, and with their gradients whole: two
-    layers and everything outside the layers. If the model itself ``samples``, it also has a whole copy.
+    The rank has its share of weights, reference, optimizer and gradients. It also has two layers and
+    everything outside the layers, complete and with their gradients. If the model itself ``samples``, the
+    rank also has a complete copy of the weights.
     """
     modules = [one for one in model.modules() if isinstance(one, GradientCheckpointingLayer)]
     layers = [list(one.parameters()) for one in modules]
@@ -341,7 +344,7 @@ class EngineMemory:
         where = "" if self.beside else ", on GPUs of its own"
         debates = self.tokens // (config.debate.num_agents * load.longest)
         held = f"weights of {size(self.weights)} and a cache of {self.tokens:,} tokens"
-        return f"vLLM has {held}: {debates} debates at once at their longest{where}"
+        return f"vLLM has {held}: {debates} debates of maximum length at once{where}"
 
     def refuse_too_small(self, config: Config, load: Load) -> None:
         """Raise ValueError if the longest prompt and reply exceed the cache: vLLM would not start."""
@@ -356,7 +359,7 @@ class EngineMemory:
 
 
 def overhead_of(there: int) -> int:
-    """Return vLLM's bytes besides weights and cache on a GPU of ``there`` bytes."""
+    """Return the bytes that vLLM needs in addition to weights and cache on a GPU of ``there`` bytes."""
     return LARGE_OVERHEAD if there >= LARGE else OVERHEAD
 
 
@@ -381,11 +384,11 @@ def memory_there(device: torch.device) -> int:
 
 
 def in_words(memory: Memory, there: int) -> str:
-    """Return in words the bytes needed of ``there``, and by which parts."""
+    """Return in words how many of the ``there`` bytes are needed, and by which parts."""
     names = ("engine", "weights", "frozen", "reference", "optimizer", "sampling", "learning")
     parts = ", ".join(f"{name} {size(getattr(memory, name))}" for name in names if getattr(memory, name))
     phase = "sampling" if memory.sampling > memory.learning else "learning"
-    return f"about {size(memory.peak)} of {size(there)}, at its fullest in {phase}: {parts}"
+    return f"about {size(memory.peak)} of {size(there)}, with its peak in {phase}: {parts}"
 
 
 def cure(memory: Memory, config: Config, there: int) -> str:

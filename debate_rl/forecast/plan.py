@@ -40,11 +40,11 @@ from debate_rl.warm_start.tokenizer import tiny_vocabulary
 from learner.update.config import FROM_SAMPLER
 
 CROWDED = 0.9  # fraction of the memory above which ``gradient_checkpointing = "auto"`` means true
-USUAL_CAP = 2.0  # of importance weights if ``tis_cap`` is "auto" and an engine samples [Yao et al., 2025]
+USUAL_CAP = 2.0  # cap of importance weights if ``tis_cap`` is "auto" and an engine samples [Yao et al., 2025]
 
 
 class TooLargeError(ValueError):
-    """A run that needs more memory than there is; the message says how to make it fit or allow it."""
+    """A run that needs more memory than is available. The message says how to make it fit or allow it."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Plan:
         prompt, reply = max(self.load.rounds)
         every = list(self.model.parameters())
         trained = sum(parameter.numel() for parameter in every if parameter.requires_grad)
-        words = f"not known, this model cannot be counted: {self.uncounted}"
+        words = f"not known, because this model cannot be counted: {self.uncounted}"
         if self.memory is not None:
             of = f"of the first of {self.ranks} ranks, " if self.ranks > 1 else ""
             words = of + in_words(self.memory, self.there)
@@ -96,12 +96,12 @@ class Plan:
         if self.engine is not None:
             lines.append(f"  engine  {self.engine.in_words(self.config, self.load)}")
         if self.memory is not None and self.too_large:
-            lines.append(f"  that is more than there is: {cure(self.memory, self.config, self.there)}")
+            lines.append(f"  that is more than is available: {cure(self.memory, self.config, self.there)}")
         return lines
 
     @property
     def too_large(self) -> bool:
-        """Whether the run needs more memory than there is."""
+        """Whether the run needs more memory than is available."""
         return self.memory is not None and self.memory.peak > self.there
 
     def refuse_too_large(self) -> None:
@@ -141,8 +141,8 @@ class Plan:
         work = f"{_tokens(steps * said)} tokens generated, {_tokens(steps * read)} read"
         return [
             f"  work    at most {work} and {learnt} {over}{also}",
-            f"  disk    at most {whole} of {free} free: {kept} checkpoints of {size(each)}, one of them "
-            f"while it is written, and transcripts of {size(transcripts)} before they are compressed",
+            f"  disk    at most {whole} of {free} free: {kept} checkpoints of {size(each)}, including "
+            f"one that is being written, and transcripts of {size(transcripts)} before they are compressed",
         ]
 
 
@@ -172,7 +172,7 @@ def planned(
     assert room is not None
     cuda = device is None or device.type == "cuda"
     vllm = config.model.vllm
-    # What another machine has is not known: engines that are asked for are on GPUs of their own there.
+    # The GPUs of another machine are not known: requested engines are assumed to have GPUs of their own.
     gpus = 1 + vllm.engines * vllm.tensor_parallel_size if device is None else torch.cuda.device_count()
     beside = ranks == 1 and shares_gpu(config, gpus)
     counted = cuda and config.model.policy == "vllm" and not vllm.servers

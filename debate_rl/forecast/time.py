@@ -221,7 +221,7 @@ def speed_here(config: Config, load: Load, model: Any = None) -> Speed | None:
 def sheet_of(card: Card, *, launches: bool = False) -> str:
     """Return the words about an estimate from a card's data sheet."""
     also = " and the time to launch kernels" if launches else ""
-    return f"by the peak of an {card.name}'s data sheet{also}; nothing was run there"
+    return f"by the peak of an {card.name}'s data sheet{also}; nothing was run on that GPU"
 
 
 def line_of(

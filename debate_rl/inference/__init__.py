@@ -1,4 +1,4 @@
 """Engines that sample: transformers in this process, OpenAI servers, vLLM.
 
-The package loads none of them: import an engine from its own module.
+Importing this package loads none of them: import an engine from its own module.
 """

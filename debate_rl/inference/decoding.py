@@ -1,8 +1,8 @@
-"""Generated token ids to text, with the first character that each token touches.
+"""Decode generated token ids, and find the first character of the text that each token touches.
 
-Every token has a piece of bytes. The pieces are joined, and byte positions are mapped to characters. All
-tokens of a split character (such as an emoji) point at it. Bytes that are not UTF-8 become U+FFFD, as in the
-tokenizer's own decoder. The time is linear in the length.
+Every token stands for some bytes, its piece. The pieces are joined, and byte positions are mapped to
+characters. All tokens of a split character (such as an emoji) point at that character. Bytes that are not
+UTF-8 become U+FFFD, as in the tokenizer's own decoder. The time is linear in the length.
 """
 
 # pyright: standard, reportMissingTypeStubs=false
@@ -42,7 +42,7 @@ class TokenText:
         return self._backend.decode([i for i in ids if i >= 0], skip_special_tokens=False)
 
     def piece(self, index: int) -> bytes:
-        """Return the bytes that this id adds to a text, except at its beginning."""
+        """Return the bytes that the token with this id adds to a text, unless it is the first token."""
         if index not in self._pieces:
             self._pieces[index] = self._find_piece(index)
         return self._pieces[index]
@@ -124,10 +124,10 @@ class TokenText:
 
 
 def fast_backend(tokenizer: PreTrainedTokenizerBase) -> Tokenizer:
-    """Return the Rust tokenizer behind a fast one; ValueError for a slow one."""
+    """Return the Rust tokenizer inside a fast tokenizer of transformers. ValueError for a slow tokenizer."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
-        raise ValueError(f"{type(tokenizer).__name__} is not a fast tokenizer; load one with tokenizer.json")
+        raise ValueError(f"{type(tokenizer).__name__} is not a fast tokenizer; use one with tokenizer.json")
     return backend
 
 
@@ -155,10 +155,10 @@ def characters(pieces: Sequence[bytes]) -> tuple[str, list[int]]:
 
 
 def _complete(held: bytes, first: bytes, head: str, *, waits: bool) -> int:
-    """Return how many characters the decoder's ``held`` bytes make without the next byte, ``first``.
+    """Return how many characters the decoder's pending bytes ``held`` make without the next byte ``first``.
 
-    ``head`` is the output for that byte, and ``waits`` whether the decoder then holds back bytes. Python
-    holds back the bytes of half a surrogate (ED, then A0 or more), although each is one character.
+    ``head`` is the output for ``first``, and ``waits`` is whether bytes are pending after it. Python keeps
+    the bytes of half a surrogate (ED, then A0 or more) pending, although each is one character.
     """
     if held[:1] == b"\xed" and (held + first)[1:2] >= b"\xa0":
         return len(held)

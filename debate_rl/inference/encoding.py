@@ -1,4 +1,4 @@
-"""Messages to prompt token ids, such that no message can write a control token.
+"""Encode messages as prompt token ids, so that no message can write a control token.
 
 The chat template is rendered once for each sequence of roles, with unique placeholders. Its control tokens
 are replaced by private stand-ins that only a copy of the tokenizer knows. Then the contents are filled in,
@@ -37,7 +37,7 @@ class EncodingError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A piece of the template: text, or the placeholder of message ``message`` if that is >= 0."""
+    """A piece of the template: a text, or the place of message number ``message`` if ``message`` >= 0."""
 
     text: str = ""
     message: int = -1
@@ -47,8 +47,8 @@ class _Part:
 class PromptEncoder:
     """Turns messages into prompt ids (P,), for a chat model or, with ``chat=False``, as one raw text.
 
-    ``raw_prompt`` writes the raw text, by default that of ``debate.prompting.rendering``. ``thinking`` goes
-    to the template as ``enable_thinking``. Raises EncodingError when ``chat`` has no template to work with.
+    ``raw_prompt`` writes the raw text, by default as ``debate.prompting.rendering.raw_prompt``. ``thinking``
+    goes to the template as ``enable_thinking``. Raises EncodingError for ``chat`` without a chat template.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class PromptEncoder:
         return tuple(self._text.encode(_filled(parts, messages)))
 
     def continuation(self, messages: Sequence[Message]) -> tuple[int, ...]:
-        """Return the ids (C,) between the text of a reply and the next reply: its end, and the messages."""
+        """Return the ids (C,) from a reply's text to the next reply: the reply's end, and these messages."""
         said = (Message("user", ""), Message("assistant", self._mark), *messages)
         if not self.chat:
             text = self._raw_prompt(said).partition(self._mark)[2]
@@ -135,7 +135,7 @@ class PlainText:
         self._backend.add_tokens(added)
         self._real = {self._id(name): controls[text] for text, name in self._stand_ins.items()}
         self._break_id = self._id(self._break)
-        unknown = tokenizer.unk_token_id  # what no piece covers becomes this one, and rightly so
+        unknown = tokenizer.unk_token_id  # text that no token covers is encoded as this one, which is right
         self._forbidden = {index: text for text, index in controls.items() if index != unknown}
         longest_first = sorted(controls, key=len, reverse=True)
         self._find = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
@@ -184,7 +184,7 @@ def control_tokens(tokenizer: PreTrainedTokenizerBase) -> dict[str, int]:
 def _render(
     tokenizer: PreTrainedTokenizerBase, roles: tuple[str, ...], *, thinking: bool
 ) -> tuple[_Part, ...]:
-    """Return the template for these roles. EncodingError if it rejects the roles or loses a message."""
+    """Return the parts of the template for these roles. EncodingError if it rejects or loses a message."""
     from jinja2 import TemplateError
 
     key = secrets.token_hex(12)

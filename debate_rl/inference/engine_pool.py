@@ -88,7 +88,7 @@ class EngineClient(SpeakingPolicy):
         """Prepare an engine for a request. Raises Gone if the engine cannot be reached."""
 
     def _refuse_dead(self) -> None:
-        """Raise EngineError if ended engines will not be restarted."""
+        """Raise EngineError if engines that end are no longer restarted."""
 
     def _remote(self, index: int) -> Remote:
         with self._lock:
@@ -124,13 +124,14 @@ class EnginePool(EngineClient):
 
     ``settings`` and ``environments``: for each engine, the settings of its ``VLLMPolicy`` or ``VLLMServer``,
     and environment variables of its process, such as its GPU. ``write``: writes a model's weights into a
-    folder below ``folder``, by default below ``home``, the pool's folder in memory with its sockets. ``kept``
-    folders before the newest are not removed, because a server that restarts may still need them. Output of
-    the engines goes to ``log``. ``transfer``: how a model's weights are sent; None means by ``write``, and a
-    restarted engine reads the folder again.
+    folder below ``folder``, by default below ``home``, the pool's folder in memory with its sockets. The
+    newest folder and ``kept`` older ones are not removed, because a server that restarts may still need them.
+    Output of the engines goes to ``log``. ``transfer``: how a model's weights are sent; None means by
+    ``write``, and a restarted engine reads the folder again.
 
     With a ``transfer``, a restarted engine gets the model's current weights at the next request to this
-    pool. So do not use the pool while the model changes. Clients may send requests at any time, and wait.
+    pool. So do not use the pool while the model changes. Clients may send requests at any time; these wait
+    until the engine has its weights.
     """
 
     def __init__(
@@ -178,7 +179,7 @@ class EnginePool(EngineClient):
         self._watcher.start()
 
     async def update(self, weights: object, version: int) -> None:
-        """Give all engines the weights of a model or in a folder."""
+        """Give all engines the weights of a model, or those in a folder."""
         if isinstance(weights, str | Path):
             await self._update_from(Path(weights), version)
         elif self._transfer is None:
@@ -190,7 +191,7 @@ class EnginePool(EngineClient):
             self._weights, self._model, self.version = None, weights, version
             self._lacking.update(self._engines)
             for index in self._engines:
-                await self._ask(index, "context_tokens")  # whatever it is asked, it gets the weights first
+                await self._ask(index, "context_tokens")  # before any answer, it gets the weights
 
     async def _update_from(self, folder: Path, version: int) -> None:
         self._weights, self._model, self.version = folder, None, version  # for an engine that restarts
@@ -226,7 +227,7 @@ class EnginePool(EngineClient):
             self._lacking.discard(index)
 
     async def check(self, requests: Sequence[SampleRequest]) -> tuple[EngineReport, ...]:
-        """Return a report of every engine on these requests."""
+        """Let every engine answer these requests, and return the engines' reports."""
         reports: list[tuple[EngineReport, ...]] = await asyncio.gather(
             *(self._ask(index, "check", tuple(requests)) for index in self._engines)
         )
@@ -301,7 +302,7 @@ class EnginePool(EngineClient):
         silent = time.monotonic() - heard
         if silent <= SILENT_S:
             return ""
-        return f"process {self._processes[index].pid} ended no step for {silent:.0f} s (see {self.log})"
+        return f"process {self._processes[index].pid} finished no step for {silent:.0f} s (see {self.log})"
 
     def _state(self, index: int) -> EngineState | None:
         """Return the state of an engine, or None if it does not answer."""
@@ -315,7 +316,7 @@ class EnginePool(EngineClient):
         process.close()
         now = time.monotonic()
         if len(self._starts) == MOST_STARTS and now - self._starts[0] < WITHIN_S:
-            starts = f"had to be started anew in {WITHIN_S / 60:.0f} minutes"
+            starts = f"had to be restarted within {WITHIN_S / 60:.0f} minutes"
             self._failed = EngineError(f"{MOST_STARTS} engines of model.policy=vllm {starts}; {why}")
             return
         self._starts.append(now)
@@ -323,10 +324,10 @@ class EnginePool(EngineClient):
         try:
             process.wait()
         except Gone as gone:
-            with self.log.open("a") as log:  # the next look finds it ended
+            with self.log.open("a") as log:  # the next check finds that it has ended
                 print(gone, file=log)
         except Exception as error:
-            self._failed = EngineError(f"an engine of model.policy=vllm cannot be started anew: {error}")
+            self._failed = EngineError(f"an engine of model.policy=vllm cannot be restarted: {error}")
 
 
 class Engine:
@@ -364,7 +365,7 @@ class Engine:
         self._ready.set()
 
     async def receive(self, call: str, arguments: dict[str, Any], version: int | None) -> None:
-        """Execute a call of the sender of whole weights. The last call has their version."""
+        """Execute a call of the sender of full weights. The last call also has their ``version``."""
         assert isinstance(self._policy, VLLMPolicy)
         await self._policy.receive(call, arguments, version)
         if version is not None:

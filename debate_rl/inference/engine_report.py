@@ -1,4 +1,4 @@
-"""What an engine reports after new weights: replies, and digests of the weights that it computes with.
+"""What an engine reports after it got new weights: replies, and digests of the weights it computes with.
 
 ``debate_rl.training.canary`` compares the report with the model that learns.
 """
@@ -24,11 +24,12 @@ CHUNK = 2**24
 
 @dataclass(frozen=True, slots=True)
 class EngineReport:
-    """The answers to some requests, and what they were computed with; ``dtype`` is the engine's type.
+    """An engine's replies to some requests, and what they were computed with. ``dtype``: the engine's type.
 
-    ``cached_tokens``: tokens of the first prompt that came from the prefix cache, 0 right after an update.
-    ``rounded_head``: whether logits are rounded to 16 bits. ``digests``: by the weights' names in
-    the model that learns, as far as the engine knows them. Names of an adapter end with lora_A and lora_B.
+    ``cached_tokens``: tokens of the first prompt that came from the prefix cache; it must be 0 right after an
+    update. ``rounded_head``: whether logits are rounded to 16 bits. ``digests``: those of the weights that
+    the engine can report, by their names in the model that learns. Names of an adapter's weights end with
+    lora_A and lora_B.
     """
 
     dtype: str
@@ -39,7 +40,7 @@ class EngineReport:
 
 
 def digest(values: torch.Tensor, dtype: torch.dtype) -> Digest:
-    """Return two sums of a matrix's bits in this type: weighted by column number, and by row number.
+    """Return two sums over a matrix's bits in type ``dtype``, weighted by column number and by row number.
 
     The sums depend on where the bits are, but not on trailing rows and columns of zeros, nor on the sign of
     a zero.

@@ -29,19 +29,20 @@ if TYPE_CHECKING:
 
 
 OTHER_LOOP = (
-    "this policy answers debates of another event loop or thread: wait for them to end, or give each its own "
-    "policy"
+    "this policy is in use by debates of another event loop or thread: wait for them to end, or use another "
+    "policy for each"
 )
 Request = TypeVar("Request")
 Result = TypeVar("Result")
 
 
 class Batcher(Generic[Request, Result]):
-    """Collects requests and answers them together once every live seat has one pending.
+    """Collects requests and answers them together once every live debate has one pending.
 
-    ``key`` gives a request's (debate, round, agent), which orders a batch and identifies the debate. Requests
-    from outside any seat count as one more debate; without any seat they are answered at once. A second event
-    loop is refused while one is served, since it might wait forever.
+    A debate is live within a ``seat`` block. ``key`` gives a request's (debate, round, agent), which orders a
+    batch and identifies the debate. Requests from outside any block count as one more debate; if no block is
+    open, they are answered at once. A second event loop is refused while one is served, since it might wait
+    forever.
     """
 
     def __init__(
@@ -68,7 +69,7 @@ class Batcher(Generic[Request, Result]):
 
     @contextmanager
     def hold(self) -> Generator[None]:
-        """Answer nothing within the block. Its caller must then send a request or end at once."""
+        """Answer nothing within the block. After it, the caller must at once send a request or end."""
         self._held += 1
         try:
             yield
@@ -118,7 +119,7 @@ class Batcher(Generic[Request, Result]):
         self._scheduled = False
         self._pending = [(request, future) for request, future in self._pending if not future.done()]
         if self._held or not self._pending or self._count_waiting() < self._seats:
-            return  # the next request, or the next seat left, looks again
+            return  # the next request, or the next debate that ends, checks again
         batch = sorted(self._pending, key=lambda pair: self._key(pair[0]))
         self._pending = []
         try:
@@ -134,7 +135,7 @@ class Batcher(Generic[Request, Result]):
 
 
 class LocalPolicy(SpeakingPolicy):
-    """A policy over a model in this process, on whatever device it was put.
+    """A policy over a model in this process, on the model's device.
 
     ``chat`` None means a chat model if the tokenizer has a chat template. With ``thinking``, every reply
     begins within a think block, which the prompt opens if the template does not. Thinking that has spent a

@@ -36,7 +36,7 @@ class _Tokens:
     offsets: tuple[int, ...] = ()
 
     def until(self, end: int) -> _Tokens:
-        """Return the tokens that begin before this character, or none without offsets."""
+        """Return the tokens that begin before this character. Without offsets, return no tokens."""
         kept = sum(offset < end for offset in self.offsets)
         return _Tokens(self.ids[:kept], self.logprobs[:kept], self.offsets[:kept])
 
@@ -45,7 +45,7 @@ def read_reply(reply: Object, request: SampleRequest, *, version: int) -> Comple
     """Return the completion in a server's answer. ReplyError if there is none."""
     choice = _first_choice(reply)
     text, thinking = _text(choice)
-    if request.begun:  # its thinking is over, whatever a server's parser makes of what comes now
+    if request.begun:  # its thinking is over, even if a server reports the new text as thinking
         text, thinking = thinking + text, ""
     tokens = _tokens(choice, text, request)
     text, stop_reason = _ended(text, choice, request)
@@ -118,7 +118,8 @@ def _text(choice: Object) -> tuple[str, str]:
 def _ended(text: str, choice: Object, request: SampleRequest) -> tuple[str, StopReason]:
     """Return the text including the stop string that ended it, and the stop reason.
 
-    vLLM reports the stop string in ``stop_reason``. For other servers, a closing tag that is due is assumed.
+    vLLM reports the stop string in ``stop_reason``. For other servers, it is taken to be the closing tag of
+    the open section.
     """
     if choice.get("finish_reason") in ("length", "content_filter"):
         return text, "length"
@@ -149,10 +150,10 @@ def _thought(
 
 
 def _tokens(choice: Object, text: str, request: SampleRequest) -> _Tokens:
-    """Return the tokens that the server reports, as vLLM does if the request wants ids.
+    """Return the tokens that the server reports, as vLLM does if it is asked for ids.
 
-    Unless started otherwise, a server reports log-probabilities at temperature 1 over all tokens. They are
-    left out if the reply was sampled with other settings.
+    By default, a server reports log-probabilities at temperature 1 over all tokens. They are left out if the
+    reply was sampled with other settings.
     """
     ids, (pieces, logprobs) = _ids(choice.get("token_ids")), _listed_tokens(choice)
     plain = request.temperature == 0 or (request.temperature, request.top_p, request.top_k) == (1, 1, 0)
@@ -211,7 +212,7 @@ def _object(value: object) -> Object:
 
 
 LIMITS = ("max_tokens", "max_tokens", "max_completion_tokens")
-"""The name of the limit in each dialect: vLLM with its extras, the usual one, OpenAI's newer models."""
+"""The key of the token limit in each dialect: vLLM's with extra settings, the usual one, OpenAI's newer."""
 GO_ON = "That is your reply so far. Go on with it exactly where it ends, and repeat nothing of it."
 GOING_ON: Mapping[str, object] = {"continue_final_message": True, "add_generation_prompt": False}
 NOT_UNDERSTOOD = (400, 422)
@@ -229,13 +230,14 @@ class OpenAIPolicy:
 
     ``chat`` False requests a plain completion of ``raw_prompt``. ``thinking`` goes to the server's chat
     template. ``sending``: settings of ``Server``. The key is ``api_key``, or by default from the environment
-    (``key_for``). If a server refuses vLLM's extras, they are no longer sent; completions then have counts of
-    tokens but no ids.
+    (``key_for``). If a server refuses vLLM's extra settings, they are no longer sent; completions then have
+    counts of tokens but no ids.
+
     Stop strings are not sent with ``thinking_tokens``, since the server would also stop in the thinking; the
-    reply is cut afterwards. The fence that ends a program is sent only if the server reports which string
-    stopped it, since it removes stop strings, and an opening fence would be lost.
-    A begun reply is the last message of a chat, which vLLM and SGLang continue. In the other dialects a
-    further message asks to continue it.
+    reply is cut afterwards. The fence that ends a program is sent as a stop string only if the server reports
+    which string stopped a reply: other servers remove the string, so an opening fence would be lost.
+    A begun reply is sent as the last message of a chat, which vLLM and SGLang continue. In the other dialects
+    a further message asks the model to continue the reply.
     """
 
     def __init__(
@@ -258,7 +260,7 @@ class OpenAIPolicy:
         self._server = Server(base_url, api_key=key_for(base_url) if api_key is None else api_key, **sending)
 
     async def sample(self, request: SampleRequest) -> Completion:
-        """Answer one request in the first dialect that the server understands. Only vLLM's has top_k."""
+        """Answer one request in the first dialect that the server accepts. Only vLLM's dialect has top_k."""
         dialect = 0 if request.top_k else self._dialect
         while True:
             try:
@@ -268,7 +270,7 @@ class OpenAIPolicy:
                     raise
                 if request.top_k:
                     raise ValueError(
-                        f"debate.top_k = {request.top_k}: is a setting of vLLM that this server refuses; "
+                        f"debate.top_k = {request.top_k}: this server refuses top_k, a setting of vLLM; "
                         f"set debate.top_k = 0 ({error})"
                     ) from error
                 dialect += 1

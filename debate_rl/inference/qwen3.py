@@ -1,4 +1,4 @@
-"""A fast forward for small Qwen3 models on a CPU, where overhead costs more than arithmetic.
+"""A fast forward pass for small Qwen3 models on a CPU, where overhead costs more than arithmetic.
 
 It equals transformers' Qwen3ForCausalLM (tested to 1e-5). Projections of one input are one product that
 includes the norm's weights, the last layer computes the last position only, the cache is allocated once for
@@ -58,7 +58,7 @@ class _Layer:
 
 
 class Qwen3Steps:
-    """See debate_rl.inference.sampler.ModelSteps."""
+    """A small Qwen3 model and its cache, with the methods of ``debate_rl.inference.sampler.ModelSteps``."""
 
     def __init__(self, model: Qwen3ForCausalLM) -> None:
         config = model.config
@@ -76,7 +76,7 @@ class Qwen3Steps:
         self._length = 0
 
     def prefill(self, ids: torch.Tensor, pad: torch.Tensor, more: int) -> torch.Tensor:
-        """See ModelSteps."""
+        """Process prompts, as ``ModelSteps.prefill`` does."""
         rows, length = ids.shape
         shape = (rows, self._kv, length + more, self._size)
         self._keys = [torch.empty(shape) for _ in self._layers]
@@ -92,14 +92,14 @@ class Qwen3Steps:
         return self._forward(ids, (columns[:length] - pad[:, None]).clamp(min=0), mask[:, None])
 
     def step(self, tokens: torch.Tensor) -> torch.Tensor:
-        """See ModelSteps."""
+        """Process one more token of each row (B,)."""
         mask = self._visible[:, None, None, : self._length + 1]
         logits = self._forward(tokens[:, None], self._position[:, None], mask)
         self._position = self._position + 1
         return logits
 
     def keep(self, rows: torch.Tensor) -> None:
-        """See ModelSteps."""
+        """Keep only these rows of the cache."""
         self._keys = [keys[rows] for keys in self._keys]
         self._values = [values[rows] for values in self._values]
         self._visible, self._position = self._visible[rows], self._position[rows]
@@ -127,7 +127,7 @@ class Qwen3Steps:
     def _heads_of(
         self, x: torch.Tensor, norm: torch.Tensor, turn: tuple[torch.Tensor, torch.Tensor]
     ) -> torch.Tensor:
-        """Return x (B, L, heads * D) as heads (B, heads, L, D), normed and turned by position."""
+        """Return x (B, L, heads * D) as heads (B, heads, L, D), normalized and rotated by position."""
         split = x.view(*x.shape[:2], -1, self._size)
         return _rotated(self._normed(split) * norm, turn).transpose(1, 2)
 
@@ -153,7 +153,7 @@ class Qwen3Steps:
 
 
 def _rotated(x: torch.Tensor, turn: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
-    """Return x (B, L, heads, D) turned by its position (RoPE, arXiv 2104.09864; transformers' halves)."""
+    """Return x (B, L, heads, D) rotated by its position (RoPE, arXiv 2104.09864; transformers' halves)."""
     cos, sin = turn
     first, second = x.chunk(2, dim=-1)
     return x * cos + torch.cat([-second, first], dim=-1) * sin

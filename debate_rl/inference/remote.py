@@ -1,9 +1,9 @@
 """An object in its own process, whose methods any process with its address can call over a socket.
 
 The process is a new interpreter, so the caller may be a script without a ``__main__`` guard, a notebook or a
-thread. It reads a pipe that its owner holds open, so it ends whenever the owner ends. It ignores signals to
-its process group, and its output goes to its log. Messages are pickled; the key of an address keeps
-strangers out.
+thread. It reads a pipe that its owner keeps open, so it ends whenever the owner ends. It ignores signals to
+its process group, and its output goes to its log. Messages are pickled; only callers with the key of the
+address are accepted.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ class RemoteProcess:
     """A process that serves the object ``factory(**settings)``; ``factory`` is "package.module:name".
 
     ``environment`` is added to this process's environment. ``python`` and ``path``: another interpreter, and
-    the folders in which it finds this package; None is this process's own ``sys.path``.
+    the folders in which it finds this package; ``path`` None means this process's own ``sys.path``.
     """
 
     factory: str
@@ -176,7 +176,7 @@ class RemoteProcess:
             problem = pickle.load(process.stdout)
         except EOFError:
             process.wait()
-            raise Gone(f"{self._ended()} before it could begin") from None
+            raise Gone(f"{self._ended()} before it was ready") from None
         if problem is not None:
             raise problem
 
@@ -235,10 +235,10 @@ def serve_forever() -> None:
 
 
 def answer(served: object, address: Address, *, ready: Callable[[], None], left: Callable[[], None]) -> None:
-    """Serve an object in this thread to one caller, until the caller hangs up.
+    """Serve an object in this thread to one caller, until the caller disconnects.
 
-    ``ready`` is called when the caller connects. ``left`` is called in another thread when the caller hangs
-    up, even while the object is busy.
+    ``ready`` is called when the caller connects. ``left`` is called in another thread when the caller
+    disconnects, even while the object is busy.
     """
     with Listener(address.path, family="AF_UNIX", authkey=address.key) as listener:
         connection = listener.accept()
@@ -256,7 +256,7 @@ async def _answer_all(served: object, listener: Listener) -> None:
 
     def accept() -> None:
         while True:
-            with suppress(OSError, EOFError, AuthenticationError):  # one that hung up, or has no key
+            with suppress(OSError, EOFError, AuthenticationError):  # a caller that disconnected or has no key
                 caller = _Caller(listener.accept(), served, loop)
                 threading.Thread(target=caller.read, name="calls", daemon=True).start()
 
@@ -273,7 +273,7 @@ class _Caller:
         self._calls: dict[int, Future[None]] = {}
 
     def read(self) -> None:
-        """Take calls until the caller hangs up. Unfinished calls are cancelled then."""
+        """Take calls until the caller disconnects. Unfinished calls are then cancelled."""
         with suppress(EOFError, OSError):
             while True:
                 number, method, arguments = self._connection.recv()

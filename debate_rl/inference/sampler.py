@@ -35,7 +35,7 @@ _OPENING_TOKENS = 16  # a leading think tag is looked for in this many tokens
 
 @dataclass(slots=True)
 class RowStop:
-    """The stop strings of one row and where it is with thinking (None: not yet known)."""
+    """The stop strings of one row, and whether it is within a think block (None: not yet known)."""
 
     stop: tuple[str, ...]
     thinking: bool | None = None
@@ -57,7 +57,7 @@ class StopWatch:
         return self._tables[stop]
 
     def ends(self, row: RowStop, tokens: torch.Tensor) -> bool:
-        """Return whether the last token of (T,) completes a stop string. Updates ``row.thinking``."""
+        """Return whether the last of a row's ``tokens`` (T,) completes a stop string. Updates the row."""
         if row.thinking is None:
             opening = self.text.decode(tokens[:_OPENING_TOKENS].tolist()).lstrip()
             if opening.startswith(THINK_START) or not THINK_START.startswith(opening):
@@ -199,11 +199,11 @@ def draw_tokens(
     *,
     likely: tuple[torch.Tensor, torch.Tensor] | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return one token (B,) for each row of logits (B, V) and its log-probability (B,) at its temperature.
+    """Return a token (B,) for each row of logits (B, V), and its log-probability (B,) at the temperature.
 
     ``uniform`` (B,) in [0, 1) picks by inversion of the distribution function, in float64. Rows with
-    temperature 0 take the argmax, and their log-probability is that of T = 1. ``likely``: top_p and top_k
-    (B,) of ``likely_only``, after the temperature.
+    temperature 0 take the argmax, and their log-probability is that of temperature 1. ``likely``: top_p and
+    top_k (B,) of ``likely_only``, which is applied after the temperature.
 
     >>> logits = torch.tensor([[0.0, 0.0], [0.0, 0.0]])
     >>> draw_tokens(logits, torch.tensor([1.0, 1.0]), torch.tensor([0.49, 0.51], dtype=torch.float64))[0]
@@ -306,7 +306,7 @@ class _Batch:
         return tokens
 
     def advance(self, tokens: torch.Tensor) -> torch.Tensor:
-        """Close the rows that these tokens end. Return which current rows continue; none if all ended."""
+        """Close the rows that these tokens end. Return which current rows to keep: none if all have ended."""
         ended = self._ends[tokens] | self._completes_stop(tokens)
         self._time += 1
         newly = self._alive & (ended | (self._limits[self._rows] <= self._time))
@@ -324,7 +324,10 @@ class _Batch:
         """Return every row's tokens, log-probabilities and reason, in the order of the draws."""
         tokens, logprobs = self._tokens.tolist(), self._logprobs.tolist()
         if any(map(math.isnan, self._logprobs.sum(dim=1).tolist())):
-            raise ValueError("the model's logits are not numbers (NaN); its weights have diverged")
+            raise ValueError(
+                "the model's logits are not numbers (NaN), because its weights have diverged; return to an "
+                "earlier checkpoint, or train with a lower learner.lr"
+            )
         return [
             Drawn(tuple(row[:length]), tuple(logps[:length]), "stop" if stopped else "length")
             for row, logps, length, stopped in zip(

@@ -34,7 +34,7 @@ LOCAL = ("localhost", "127.0.0.1", "::1")
 class ServerError(ConnectionError):
     """A server gave no usable answer. ``status`` is 0 if there was no HTTP reply.
 
-    ``wait_s``: the wait that the server asks for before the next try; None if a retry is useless.
+    ``wait_s``: the seconds that the server asks to wait before the next try; None if a retry is useless.
     """
 
     def __init__(self, message: str, status: int = 0, *, wait_s: float | None = None) -> None:
@@ -76,7 +76,7 @@ class Server:
             raise ValueError(
                 f"{OPENAI.name}: contains a character that keys cannot have, such as a space or a line break"
             )
-        # What is packed may be large, and an answer is small.
+        # A compressed answer could be huge when unpacked, and answers are small.
         self._headers = {"content-type": "application/json", "accept": "application/json"}
         self._headers["accept-encoding"] = "identity"
         if self._key:
@@ -114,7 +114,7 @@ class Server:
                     if attempt == self._retries:
                         tries = f" ({attempt + 1} tries)" if attempt else ""
                         raise ServerError(f"{failure}{tries}", failure.status) from failure
-                    doubled = self._first_wait_s * 2.0**attempt  # those refused together part
+                    doubled = self._first_wait_s * 2.0**attempt  # spreads requests that were refused together
                     wait = max(failure.wait_s, doubled * random.uniform(0.75, 1.25))
                 await asyncio.sleep(min(wait, LONGEST_WAIT_S))
         raise AssertionError
@@ -189,8 +189,8 @@ OPENAI = ServerKey("OPENAI_API_KEY", "OPENAI_BASE_URL", "https://api.openai.com/
 def key_for(base_url: str, key: ServerKey = OPENAI) -> str | None:
     """Return the API key ($OPENAI_API_KEY by default) if it belongs to this server, else None.
 
-    It belongs to this machine and to the hosts of $OPENAI_BASE_URL, a list with commas (by default OpenAI's
-    host). So a recipe from elsewhere cannot choose who receives the key.
+    The key belongs to servers on this machine and on the hosts of $OPENAI_BASE_URL, a list with commas (by
+    default OpenAI's host). So a recipe from elsewhere cannot choose who receives the key.
     """
     server = urlsplit(checked_url(base_url))
     hosts = [(own.scheme, own.netloc) for own in map(urlsplit, key.urls())]

@@ -1,8 +1,8 @@
-"""Messages to tokens and back, for every engine: prompts, thinking, token budgets, and the completion.
+"""Encode prompts and decode replies for every engine, with separate token budgets for thinking and answer.
 
-Thinking has its own budget. It is sampled first, and closed by force when the budget is spent. The closing
-tokens were not sampled: ``Completion.forced`` names them, and nobody learns from them. Stop strings of the
-answer have no effect before ``</think>``.
+Thinking is sampled first, and closed by force when its budget is spent. The closing tokens were not sampled:
+``Completion.forced`` lists their positions, and nothing is learned from them. Stop strings of the answer
+have no effect before ``</think>``.
 """
 
 # pyright: standard, reportMissingTypeStubs=false
@@ -45,10 +45,12 @@ class Thought:
 
 
 class Speech:
-    """Encodes prompts and decodes replies of one model. ``ends`` end a reply; see also ``LocalPolicy``.
+    """Encodes prompts and decodes replies of one model. ``ends``: the ids of tokens that end a reply.
+
+    The other arguments are as in ``LocalPolicy``.
 
     A request is answered by up to two draws: ``thinking_draw`` if it has a budget for thinking, and then
-    ``answer_draw`` after it. Either is None if there is nothing to sample.
+    ``answer_draw`` after the thinking. Either is None if there is nothing to sample.
     """
 
     def __init__(
@@ -97,7 +99,7 @@ class Speech:
         return request.prefix + added[ended:] + begun
 
     def continuation(self, messages: Sequence[Message]) -> tuple[int, ...]:
-        """Return the ids (C,) after a reply: its end, the messages, and the start of the next reply."""
+        """Return the ids (C,) after a reply: its end, the messages, and what begins the next reply."""
         return self._continued(tuple(messages))
 
     def count_continuation(self, messages: Sequence[Message]) -> int:
@@ -118,8 +120,8 @@ class Speech:
     def reply(self, text: str, messages: Sequence[Message]) -> tuple[int, ...]:
         """Return the ids of a reply to these messages (T,), ending with the end token like a sampled reply.
 
-        If the prompt opens thinking, the reply is without the opening tag. ValueError if such a reply does
-        not close its thinking.
+        If the prompt opens thinking, the ids do not contain the opening tag. ValueError if the reply to such
+        a prompt does not close its thinking.
         """
         if self.opens_thinking(messages):
             text = text.lstrip().removeprefix(THINK_START).removeprefix("\n")
@@ -145,7 +147,7 @@ class Speech:
         return Draw(prompt, most, request.temperature, seed, (THINK_END,), False, *among)
 
     def thought(self, drawn: Drawn | None) -> Thought:
-        """Return the thinking, closed by force if it did not end itself."""
+        """Return the thinking, closed by force if the model did not close it."""
         if drawn is None:
             return Thought()
         if drawn.stop_reason == "stop":

@@ -31,7 +31,7 @@ MOST_FENCES = 32
 
 
 class ToolPolicy(WrappedPolicy):
-    """The policy ``inner`` with ``programs``, at most ``calls`` of them in a turn.
+    """The policy ``inner``, whose replies run at most ``calls`` programs in a turn, by ``programs``.
 
     Only agents' turns run programs; summaries and shortened solutions do not.
     """
@@ -98,7 +98,7 @@ class _Reply:
         return None
 
     def refuse(self, program: Program, most: int) -> None:
-        """Append that the turn may run no more programs. Further programs are plain text."""
+        """Append a notice that the turn may run no more programs. Further programs are plain text."""
         self.answer(program, REFUSED.format(most=f"{most} program{'s' * (most > 1)}"), "refused")
         self._looks = False
 
@@ -115,7 +115,7 @@ class _Reply:
         self.calls.append(Call(span, program.code, inner if exact else whole, status))
 
     def completion(self) -> Completion:
-        """Return the whole reply."""
+        """Return the complete reply."""
         return self._so_far.completion(self._reason, tuple(self.calls))
 
     @property

@@ -1,6 +1,6 @@
 """A policy over vLLM in this process, with the prompts, stop strings and thinking of LocalPolicy.
 
-vLLM forms batches by timing, so results are not equal to the bit, although each request has its own seed.
+vLLM forms batches by timing, so results differ in their last bits, although each request has its own seed.
 vLLM has its own copy of the weights: ``VLLMPolicy.update`` loads new ones.
 """
 
@@ -40,7 +40,7 @@ class VLLMPolicy(RequestingPolicy):
     """A policy over the model in ``model_path``: a folder, or a hub id.
 
     ``max_lora_rank`` 0 means no adapters. ``adapter`` is the folder of the first adapter, and
-    ``adapters_at_once`` is how many adapters may be computed in one batch. ``chat``, ``thinking`` and
+    ``adapters_at_once`` is how many adapters one batch may use. ``chat``, ``thinking`` and
     ``raw_prompt`` are as in ``LocalPolicy``; ``engine_settings`` go to ``vllm.LLM``. Log-probabilities are of
     the sampled distribution, at the request's temperature. ``sleeps``: whether ``sleep`` frees the GPU's
     memory, which needs CUDA.
@@ -106,10 +106,10 @@ class VLLMPolicy(RequestingPolicy):
         """Do nothing: the base model without an adapter answers for frozen seats."""
 
     def sleep(self) -> None:
-        """Free the GPU's memory until the next update, if the policy sleeps. RuntimeError during requests.
+        """Free the GPU's memory until the next update, if ``sleeps`` is set. RuntimeError during requests.
 
-        With adapters, the base weights move to the machine's memory (vLLM's level 1). Whole weights are
-        dropped (level 2), since the update brings all of them. Made for vLLM 0.32.0, never run on a GPU.
+        With adapters, the base weights move to the machine's memory (vLLM's level 1). Full weights are
+        dropped (level 2), since the update replaces all of them. Made for vLLM 0.32.0, never run on a GPU.
         """
         if not self._sleeps or self._asleep:
             return
@@ -120,22 +120,22 @@ class VLLMPolicy(RequestingPolicy):
 
     @contextmanager
     def _awake(self) -> Generator[None]:
-        """Allocate the weights' memory again for the block, and the cache's memory after it."""
+        """Allocate the weights' memory again before the block, and the cache's memory after it."""
         if not self._asleep:
             yield
             return
         import torch
 
-        torch.cuda.empty_cache()  # what the learner has left is not the engine's yet
+        torch.cuda.empty_cache()  # the learner's freed memory must return to the GPU first
         self._llm.wake_up(tags=["weights"])
         yield
         self._llm.wake_up(tags=["kv_cache"])
         self._asleep = False
 
     async def update(self, weights: object, version: int) -> None:
-        """Load the folder of an export, or the weights of a model in this process.
+        """Load weights from the folder of an export, or from a model in this process.
 
-        Running requests keep the adapter they began with. They take new whole weights at once, and their
+        Running requests keep the adapter they began with. New full weights apply to them at once, and their
         cached prefixes are computed again.
         """
         with self._awake():
@@ -158,8 +158,8 @@ class VLLMPolicy(RequestingPolicy):
     async def check(self, requests: Sequence[SampleRequest]) -> tuple[EngineReport, ...]:
         """Answer requests, and return a report of what they were computed with.
 
-        Right after an update nothing of the first prompt, which is read alone, may be cached. If other
-        requests are running, the cache is not checked, since they may share the prompt.
+        Right after an update, no token of the first prompt, which is read alone, may come from the cache. If
+        other requests are running, the cache is not checked, since they may share the prompt.
         """
         alone = self._unread and not self._loop.state().busy
         first = Draw(self.encode(requests[0].messages), 1, requests[0].temperature, requests[0].seed)
@@ -202,7 +202,7 @@ class VLLMPolicy(RequestingPolicy):
             self._llm.llm_engine.remove_lora(lora.lora_int_id)
 
     async def receive(self, call: str, arguments: dict[str, Any], version: int | None) -> None:
-        """Execute a call of vLLM's sender of whole weights (``vllm_weights.Link``).
+        """Execute a call of vLLM's sender of full weights (``vllm_weights.Link``).
 
         The last call has the ``version`` of the weights. The engine pauses from the first call to the last.
         """
@@ -313,14 +313,17 @@ def sampling_params(sampling: dict[str, Any]) -> Any:
 
 
 def _engine(model_path: str, **settings: Any) -> Any:
-    """Return vLLM's engine. It logs one line to standard error, or more if $VLLM_LOGGING_LEVEL is set."""
+    """Start vLLM's engine, and print one line about it to standard error.
+
+    vLLM prints only its own warnings, or more if $VLLM_LOGGING_LEVEL is set.
+    """
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "WARNING")
     os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
     vllm = import_module("vllm")
     defaults: dict[str, object] = {"hf_overrides": WIDE_HEAD}
     if import_module("vllm.platforms").current_platform.is_cpu():
-        # A prompt is read in one go: read in parts it fails there with a seed, since vLLM rewinds the
-        # generator, which a CPU's cannot (0.32.0).
+        # On a CPU a prompt must be read at once: read in parts, a request with a seed fails, since vLLM
+        # 0.32.0 rewinds the random generator, which a CPU's generator does not allow.
         most = max(settings["max_model_len"] or 0, MOST_READ)
         defaults |= {"enable_chunked_prefill": False, "max_num_batched_tokens": most}
     try:
@@ -344,7 +347,7 @@ def _refused(what: str, error: Exception) -> ValueError:
 
 
 def engine_words(config: Any) -> str:
-    """Return what vLLM chose for this machine, from its ``VllmConfig``."""
+    """Return a line on the runner, scheduling and cache that vLLM chose, from its ``VllmConfig``."""
     runner = "V2" if config.use_v2_model_runner else "V1"
     scheduling = "asynchronous" if config.scheduler_config.async_scheduling else "synchronous"
     tokens = config.cache_config.num_gpu_blocks * config.cache_config.block_size
@@ -363,7 +366,7 @@ def _lora_settings(rank: int, at_once: int = 1) -> dict[str, object]:
     if not rank:
         return {}
     size = next(size for size in known if size >= rank)
-    # One more waits beside the GPU: it is read before the requests of the one before have ended.
+    # One more adapter waits in CPU memory: it is read before the requests of the previous one have ended.
     return {"enable_lora": True, "max_lora_rank": size, "max_loras": at_once, "max_cpu_loras": at_once + 1}
 
 

@@ -36,7 +36,7 @@ def open_vllm(
     vllm = config.model.vllm
     own: dict[str, Any] = {"max_model_len": config.debate.context_tokens, **vllm.engine_settings()}
     if config.vllm_within and learners == 1 and not vllm.servers:
-        os.environ[IN_THIS_PROCESS] = "0"  # whatever is exported: what learns here cannot be pickled
+        os.environ[IN_THIS_PROCESS] = "0"  # overrides the user's: a model that learns here cannot be pickled
         from debate_rl.inference.vllm import VLLMPolicy
 
         return VLLMPolicy(**settings, **own, sleeps=vllm.sleep is True)
@@ -75,7 +75,7 @@ def _servers_folder(name: str | None) -> TemporaryDirectory[str] | None:
     home = Path(name).expanduser().resolve()
     if not (home.is_dir() and os.access(home, os.W_OK)):
         raise ValueError(
-            f"model.vllm.adapter_folder={name}: is not a folder that can be written; make it first"
+            f"model.vllm.adapter_folder={name}: must be a folder that can be written; create it first"
         )
     folder = TemporaryDirectory(prefix="debate-rl-", dir=home, ignore_cleanup_errors=True)
     Path(folder.name).chmod(0o755)
@@ -90,7 +90,7 @@ def shares_gpu(config: Config, gpus: int) -> bool:
 def engine_environments(engines: int, each: int, gpus: int, learners: int = 1) -> list[dict[str, str]]:
     """Return the environment variables that give each engine its GPUs: those after the learners' GPUs.
 
-    On a machine with one GPU the engine shares it.
+    On a machine with one GPU the engine shares that GPU with the learner.
 
     >>> engine_environments(2, 1, 3)[1]["CUDA_VISIBLE_DEVICES"]
     '2'
@@ -102,7 +102,7 @@ def engine_environments(engines: int, each: int, gpus: int, learners: int = 1) -
     if gpus > 1 and engines * each > gpus - learners:
         raise ValueError(
             f"model.vllm.engines = {engines}, with {each} GPUs each, and {learners} learners need "
-            f"{engines * each + learners} GPUs; this machine has {gpus}"
+            f"{engines * each + learners} GPUs; this machine has {gpus}: lower model.vllm.engines"
         )
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
     names = visible.split(",") if visible else [str(gpu) for gpu in range(gpus)]
@@ -114,7 +114,7 @@ def engine_environments(engines: int, each: int, gpus: int, learners: int = 1) -
 
 
 def model_files(name: str) -> dict[str, Any]:
-    """Return the model's path and, if it is the folder of an adapter, the base, the adapter and its rank."""
+    """Return the vLLM settings for a model's files: its path, or base, folder and rank of an adapter."""
     folder = Path(name).expanduser()
     file = folder / "adapter_config.json"
     if not file.is_file():
@@ -123,5 +123,5 @@ def model_files(name: str) -> dict[str, Any]:
         facts = read_json(file)
         base, rank = str(facts["base_model_name_or_path"]), int(facts["r"])
     except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{file}: does not have base_model_name_or_path and r") from error
+        raise ValueError(f"{file}: must have base_model_name_or_path and r") from error
     return {"model_path": base, "adapter": folder, "max_lora_rank": rank}

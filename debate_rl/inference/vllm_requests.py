@@ -15,7 +15,7 @@ from debate_rl.inference.speech import SpeakingPolicy, refuse_impossible
 
 A = TypeVar("A")
 COLDEST = 0.01
-"""vLLM silently raises positive temperatures below this one to it."""
+"""vLLM silently raises a positive temperature below this value to this value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Part:
 
 
 Ask = Callable[[list[int], dict[str, Any]], Awaitable[Part]]
-"""A function of a prompt's ids and vLLM's sampling settings."""
+"""A function that sends one request: a prompt's ids and vLLM's sampling settings."""
 
 
 class RequestingPolicy(SpeakingPolicy):
@@ -37,7 +37,7 @@ class RequestingPolicy(SpeakingPolicy):
     async def _reply(self, request: SampleRequest, ask: Ask, *, version: int) -> Completion:
         refuse_impossible(request)
         if 0 < request.temperature < COLDEST:
-            raise ValueError(f"temperature {request.temperature}: vLLM allows 0, or {COLDEST} and more")
+            raise ValueError(f"temperature {request.temperature}: must be 0 or at least {COLDEST} for vLLM")
         prompt = self._speech.prompt(request)
         thinking = self._speech.thinking_draw(request, prompt)
         thought = self._speech.thought(None if thinking is None else await self._drawn(thinking, ask))
@@ -89,7 +89,7 @@ class RequestingPolicy(SpeakingPolicy):
 
 
 class Current(Generic[A]):
-    """The adapter of new requests. ``remove`` is called with an older adapter after its last request."""
+    """The adapter of new requests. ``remove`` is called with each older adapter after its last request."""
 
     def __init__(self, first: A, remove: Callable[[A], None]) -> None:
         self.adapter, self._remove = first, remove

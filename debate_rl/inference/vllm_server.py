@@ -1,7 +1,7 @@
-"""A policy over a running vLLM server, which is sent token ids and returns them with log-probabilities.
+"""A policy over a running vLLM server. Prompts are sent as token ids; replies are ids and log-probabilities.
 
 The server may be on another machine. It loads adapters from folders that it can read, each under its own
-name, and never whole weights. docs/engines.md says how to start it.
+name, and never full weights. docs/engines.md says how to start it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ LOAD, UNLOAD = "/load_lora_adapter", "/unload_lora_adapter"
 NOT_FOUND = 404
 LIKELIEST = 5
 RAW = 0.75
-"""Temperature 2 halves the gaps between log-probabilities, unless vLLM reports those of the model itself."""
+"""If gaps between log-probabilities at temperature 2 are more than this share of those at temperature 1,
+vLLM reports log-probabilities without the temperature, which would halve the gaps."""
 
 
 class VLLMServer(RequestingPolicy):
@@ -131,7 +132,7 @@ class VLLMServer(RequestingPolicy):
         names = ", ".join(str(card.get("id")) for card in cards)
         raise ValueError(
             f"model.name_or_path={model}: {self._server.base_url} serves {names}; start it with vllm serve "
-            f"{model}, or name that model"
+            f"{model}, or set model.name_or_path to a model that it serves"
         )
 
     async def _refuse_raw_logprobs(self) -> None:
@@ -144,7 +145,7 @@ class VLLMServer(RequestingPolicy):
             )
 
     async def _gap(self, temperature: float) -> float:
-        """Return the range of the log-probabilities of the likeliest first tokens."""
+        """Return the largest minus the smallest log-probability among the likeliest first tokens."""
         prompt = [min(self._speech.ends, default=0)]
         body = {"model": self._now.adapter, "prompt": prompt, "max_tokens": 1, "temperature": temperature}
         asked = {"top_p": 1.0, "top_k": 0, "logprobs": LIKELIEST, "return_tokens_as_token_ids": True}
@@ -194,7 +195,7 @@ class VLLMServer(RequestingPolicy):
             task.add_done_callback(self._closing.discard)
 
     async def _forget(self, name: str) -> None:
-        with suppress(ServerError):  # it pushes the oldest out by itself when it has no room
+        with suppress(ServerError):  # a full server drops its oldest adapter itself
             await self._once.tell(UNLOAD, {"lora_name": name})
 
 

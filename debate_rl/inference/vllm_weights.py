@@ -1,9 +1,9 @@
 """How the weights of a model that learns in this process reach a vLLM engine.
 
-An engine in another process takes whole weights by vLLM's own transfer (``Link``). vLLM has both halves of
-it: a sender here, and a receiver in each worker of the engine. An engine on the learner's GPU reads the
+An engine in another process gets full weights by vLLM's own transfer (``Link``). vLLM provides both ends: a
+sender in this process, and a receiver in each worker of the engine. An engine on the learner's GPU reads the
 weights from the learner's memory ("ipc", CUDA's inter-process handles); an engine on other GPUs gets them by
-NCCL ("nccl"). Both send chunks and write no file, so a restarted engine needs the weights again. Written
+NCCL ("nccl"). Both ways send chunks and write no file, so a restarted engine needs the weights again. Written
 against vLLM 0.32.0; both ways need a GPU and were never run on one. All other engines read files
 (``write_weights``).
 
@@ -47,7 +47,7 @@ HERE = "127.0.0.1"
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """How an engine takes whole weights. ``dtype``: the name of its type; ``workers``: its number of GPUs."""
+    """How an engine gets full weights. ``dtype``: the engine's type; ``workers``: its number of GPUs."""
 
     backend: Backend
     dtype: str
@@ -72,7 +72,7 @@ class LearntWeights:
 
     @property
     def largest(self) -> int:
-        """The number of bytes of the largest tensor. A chunk holds whole tensors."""
+        """The number of bytes of the largest tensor. A chunk contains complete tensors."""
         return max(value.numel() for value in self.model.parameters()) * self.dtype.itemsize
 
 
@@ -120,10 +120,10 @@ class Link:
         self._sender: Any = None
 
     def send(self, model: Any, version: int) -> None:
-        """Send a model's current weights. Errors of both ends are raised.
+        """Send a model's current weights. Errors of the sender and of the engine are raised.
 
-        NCCL waits forever for a worker that died. So the sender has its own thread, which is abandoned when
-        the engine's end fails.
+        NCCL waits forever for a worker that died. So the sender has its own thread, which is abandoned if
+        the engine fails.
         """
         import torch
 
@@ -165,7 +165,7 @@ class Link:
 def _on_device_of(model: Any) -> Iterator[None]:
     """Make the model's GPU current in this thread, after all pending writes to its weights.
 
-    vLLM's sender reads in its own streams, which do not wait for others.
+    vLLM's sender reads in its own streams, which do not wait for other streams.
     """
     import torch
 
@@ -192,7 +192,7 @@ def sender_settings(transfer: Transfer, largest: int) -> Any:
 
 
 class _OwnedFolder(TemporaryDirectory[str]):
-    """A folder with a file that is locked until its process ends, even if that is killed."""
+    """A folder with a file that stays locked until this process ends, even if the process is killed."""
 
     def __init__(self, home: Path | None) -> None:
         super().__init__(prefix=PREFIX, dir=home)
@@ -200,7 +200,7 @@ class _OwnedFolder(TemporaryDirectory[str]):
         lock = os.open(fresh, os.O_CREAT | os.O_WRONLY)
         self._unlock = weakref.finalize(self, os.close, lock)
         fcntl.flock(lock, fcntl.LOCK_EX)
-        fresh.rename(Path(self.name) / OWNED)  # whoever sees it sees it locked
+        fresh.rename(Path(self.name) / OWNED)  # no process sees this name before the lock
 
     def cleanup(self) -> None:
         """Remove the folder."""
@@ -282,10 +282,10 @@ def named_tensors(model: Any, dtype: torch.dtype) -> Iterator[tuple[str, torch.T
 
 
 def weights_as_computed(model: Any, dtype: torch.dtype) -> Iterator[tuple[str, torch.Tensor, bool]]:
-    """Yield (name, values, trained) of the weights that an engine computes with, once cast to its type.
+    """Yield (name, values, trained) of a model's weights as an engine of type ``dtype`` computes with them.
 
-    Names are those of the base model. Names of an adapter's matrices end with lora_A and lora_B; B is scaled.
-    Tied weights appear under each of their names.
+    Values must still be cast to that type. Names are those of the base model; names of an adapter's matrices
+    end with lora_A and lora_B, and B is scaled. Tied weights appear under each of their names.
     """
     for name, value in model.named_parameters(remove_duplicate=False):
         own = name.removeprefix("base_model.model.").replace(".base_layer", "")

@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     import torch
 
 PROBES = 8
-"""Number of random states with which ``rounds_logits`` tests the head."""
+"""Number of random hidden states with which ``rounds_logits`` tests the output layer."""
 
 
 class WorkerExtension:
     """Methods that vLLM adds to its worker class, in whatever process the worker runs."""
 
     def refresh_head(self: Any) -> int:
-        """Pack output layers again on a CPU, and return how many.
+        """Pack the output layers on a CPU again, and return how many there are.
 
-        vLLM computes there with a packed copy of each matrix. If the output layer is tied to the embedding,
-        ``reload_weights`` replaces the matrix but not the copy (0.32.0).
+        On a CPU, vLLM computes with a packed copy of each matrix. If the output layer is tied to the
+        embedding, ``reload_weights`` replaces the matrix but not the copy (0.32.0).
         """
         heads = [
             module
@@ -47,7 +47,7 @@ class WorkerExtension:
         return found
 
     def rounds_logits(self: Any) -> bool:
-        """Return whether all logits of some random states are 16-bit numbers."""
+        """Return whether the output layer rounds its logits to 16 bits, tested with random hidden states."""
         import torch
 
         model = self.model_runner.get_model()

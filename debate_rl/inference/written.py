@@ -1,4 +1,4 @@
-"""The part of a reply that is written so far: its tokens, or its text if the engine returns no tokens."""
+"""A reply so far, while programs run in it: its tokens, or its text if the engine returns no tokens."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WRITER = ("written", "read", "is_end")
 
 
 class Written:
-    """A reply by an engine that returns no tokens. If it counts none, a token is three characters."""
+    """A reply by an engine that returns no tokens. Without counts of tokens, a token is three characters."""
 
     def __init__(self, first: Completion, request: SampleRequest) -> None:
         self._first, self._newest, self._request = first, first, request
@@ -55,7 +55,7 @@ class Written:
         return Begun((), self.text)
 
     def completion(self, reason: StopReason, calls: tuple[Call, ...]) -> Completion:
-        """Return the whole reply. After a program it has only a count of its tokens."""
+        """Return the complete reply. If it has programs, it has only a count of its tokens."""
         first = self._first
         if self._newest is first and not calls:
             return replace(first, text=self.text, calls=())
@@ -65,7 +65,7 @@ class Written:
 
 
 class WrittenTokens(Written):
-    """A reply in tokens. The model continues from exactly these, and every sampled token is kept."""
+    """A reply in tokens. The model continues from exactly these tokens, and every sampled one is kept."""
 
     def __init__(self, policy: Any, first: Completion, request: SampleRequest) -> None:
         super().__init__(first, request)
@@ -85,7 +85,7 @@ class WrittenTokens(Written):
         return False
 
     def add(self, text: str) -> None:
-        """Add forced tokens. An end token before them is taken back, because the reply continues."""
+        """Add forced tokens. An end token before them is removed, because the reply continues."""
         if self._policy.is_end(self._tokens[-1]):
             self._tokens, self._logprobs = self._tokens[:-1], self._logprobs[:-1]
         added = self._policy.written(text)
@@ -115,7 +115,7 @@ class WrittenTokens(Written):
         return Begun(self._tokens, self.text)
 
     def completion(self, reason: StopReason, calls: tuple[Call, ...]) -> Completion:
-        """Return the whole reply."""
+        """Return the complete reply."""
         parts = {"tokens": self._tokens, "logprobs": self._logprobs, "offsets": self._offsets}
         how = {"text": self.text, "stop_reason": reason, "forced": self._forced, "calls": calls}
         return replace(self._first, **parts, **how)

@@ -1,4 +1,4 @@
-"""A check of the doctor as a line, and the verdict over all checks."""
+"""The result of one check of the doctor, and the verdict over all checks."""
 
 from __future__ import annotations
 

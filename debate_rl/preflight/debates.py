@@ -85,7 +85,7 @@ def opened_policy(
             load_checkpoint(path, model=model, restore_rng=False, verify=False)
         elif started.steps:
             speaker = LocalPolicy(model, tokenizer, **local_settings(config))
-            tell(f"first the warm start of {started.steps} steps, in memory, as a run would make it")
+            tell(f"first a warm start of {started.steps} steps in memory, as a run would do it")
             with parts_shown() as parts:
                 loss = warm_start(
                     *(model, tokenizer, config, data.environment),
@@ -181,11 +181,11 @@ def _answer_gates(examined: Examined) -> Iterator[Check]:
             yield Check(name, "not measured", None, "no solution has a grade: there are no gold answers")
         return
     base = _rate(rows)
-    why = f"right in round 0, of {base.n} solutions; {ACCURACY:g} is the least and {FAIR_ACCURACY:g} fair"
+    why = f"of {base.n} solutions in round 0 are right; {ACCURACY:g} is needed, and {FAIR_ACCURACY:g} is fair"
     easier = "env.levels (easier ones)"
     yield of_estimate("base accuracy", above(base.value, ACCURACY, FAIR_ACCURACY), base, why, easier)
     some = _rate([(problem, any(row)) for problem, row in grades if any(one is not None for one in row)])
-    why = f"of debates have an agent that is right in round 0; over {ANY_RIGHT:g} is wanted"
+    why = f"of debates have an agent that is right in round 0; {ANY_RIGHT:g} is needed"
     yield of_estimate("some agent right", above(some.value, ANY_RIGHT), some, why, easier)
 
 
@@ -194,12 +194,12 @@ def _vote_gates(examined: Examined) -> Iterator[Check]:
     debates, correct = examined.rollout.debates, examined.rollout.correct
     named = [(debate.problem.id, due_pairs_of(debate)) for debate in debates]
     if not any(own for _, own in named):
-        why = "nobody compares anything here" if examined.rollout.rewards else "no debate was held"
+        why = "no agent compares solutions" if examined.rollout.rewards else "no debate was held"
         for name in ("valid comparisons", "judge"):
             yield Check(name, "not measured", None, f"{why}: there are no votes to check")
         return
     valid = _rate([(problem, pair.verdict is not None) for problem, own in named for pair in own])
-    why = f"of {valid.n} pairs have a vote that counts; over {VALID:g} is wanted"
+    why = f"of {valid.n} pairs have a vote that counts; {VALID:g} is needed"
     cure = "debate.max_tokens (higher)"
     yield of_estimate("valid comparisons", above(valid.value, VALID), valid, why, cure)
     votes = [
@@ -215,7 +215,7 @@ def _vote_gates(examined: Examined) -> Iterator[Check]:
     judge = _rate(votes)
     high, low = (judge.high, judge.low) if judge.clusters > 1 else (1.0, 0.0)
     verdict = "ok" if low > 0.5 else "bad" if high < 0.5 or judge.value <= 0.5 else "warn"
-    why = f"of {judge.n} votes on decidable pairs are right; a coin has .5"
+    why = f"of {judge.n} votes on decidable pairs are right; a coin would get .5"
     yield of_estimate("judge", verdict, judge, why, "rewards.truth_weight=1.0")
 
 
@@ -226,16 +226,16 @@ def _round_checks(of: RoundVotes) -> Iterator[Check]:
     yield of_estimate(f"commoner answer right, round {number}", "ok", crowd, "p_c, on the same pairs")
     known = apart.clusters > 1
     worse, better = known and apart.high < 0, known and apart.low > 0
-    words = "are worse than" if worse else "are better than" if better else "cannot be told from"
+    words = "are worse than" if worse else "are better than" if better else "do not clearly differ from"
     why = f"p_v - p_c; votes {words} counting answers"
     verdict = "warn" if worse else "ok"
     yield of_estimate(f"votes over crowd, round {number}", verdict, apart, why, "rewards.truth_weight=1.0")
-    why = f"p_m, of {of.majority.n} graded problems; ties in proportion"
+    why = f"p_m, of {of.majority.n} graded problems; ties count in proportion"
     yield of_estimate(f"majority right, round {number}", "ok", of.majority, why)
-    why = "intraclass correlation of wrong votes by problem: 0 each judge errs alone, 1 all err together"
+    why = "intraclass correlation of wrong votes by problem: 0 if judges err independently, 1 if together"
     name = f"shared errors, round {number}"
     if of.shared is None:
-        yield Check(name, "not measured", None, "it takes right and wrong votes of two judges on a problem")
+        yield Check(name, "not measured", None, "needs right and wrong votes of two judges on a problem")
     else:
         yield of_estimate(name, "ok", of.shared, why)
 
@@ -248,14 +248,14 @@ def _text_checks(examined: Examined) -> Iterator[Check]:
     )
     cut = figures.get("truncated", 0.0)
     verdict = "bad" if cut > MANY_TRUNCATED else "warn" if cut > TRUNCATED else "ok"
-    yield Check("truncated", verdict, cut, "of replies end at their limit", "debate.max_tokens (higher)")
+    yield Check("truncated", verdict, cut, "of replies hit their token limit", "debate.max_tokens (higher)")
     replies = [turn.completion.text for debate in rollout.debates for turn in debate.turns]
     empty = sum(is_incoherent(text) for text in replies) / max(len(replies), 1)
-    why = "of replies go in circles or are of no script: see debate inspect prompts and the chat template"
+    why = "of replies repeat themselves or are not text: check debate inspect prompts and the chat template"
     yield Check("garbage", "bad" if empty > GARBAGE else "ok", empty, why, "model.chat (the other value)")
     distinct = figures.get("completions/distinct")
     if distinct is not None:
-        why = "of the samples of a problem differ; where few do, a seed is fixed or the temperature low"
+        why = "of the samples of a problem differ; if few do, a seed is fixed or the temperature is low"
         yield Check("distinct", "bad" if distinct <= DISTINCT else "ok", distinct, why, "debate.temperature")
 
 
@@ -270,7 +270,7 @@ def coverage_checks(advantages: Sequence[TurnAdvantage | None], config: Config) 
     for stream in (*credit, "judge", *critics, "format"):
         share = sum(bool(getattr(one, stream)) for one in parts) / every
         silent = not share and stream in ("truth", "generator")
-        why = "of turns have one other than 0" + ("; rewards are all alike" if silent else "")
+        why = "of turns have an advantage other than 0" + ("; all rewards are equal" if silent else "")
         yield Check(f"advantages, {stream}", "warn" if silent else "ok", share, why, "env.levels (others)")
     some = sum(bool(one.generator or one.judge or one.critic or one.format) for one in parts) / every
     verdict = "bad" if not some else "warn" if some < COVERED else "ok"
@@ -282,7 +282,7 @@ def mismatch_check(examined: Examined, model: Any) -> Check:
     """Return the difference between learner and sampler, as ``mismatch_kl`` of metrics.jsonl."""
     name = "sampler and trainer"
     if model is None:
-        return Check(name, "not measured", None, "a server samples, and nothing here learns")
+        return Check(name, "not measured", None, "a server samples, and no model learns here")
     try:
         every = [TurnAdvantage(None, None, None)] * len(examined.transitions)
         rows = make_rows(examined.transitions, every, examined.config.advantages)[:ROWS]

@@ -28,12 +28,12 @@ FULL_LR, FULL_SIZE = 1e-5, 1.7e9
 """The highest learning rate that trained full weights of this number of parameters [RLVR experiment
 notes]."""
 LORA_TIMES, LORA_LR = 10.0, 5e-5
-"""The factor for an adapter [LoRA Without Regret, Schulman et al., 2025], and the highest rate that did no
-harm [Markovian run analysis]."""
+"""How many times higher the rate of an adapter may be [LoRA Without Regret, Schulman et al., 2025], and the
+highest rate of an adapter that did no harm [Markovian run analysis]."""
 WIDE = 10.0
-"""Below this fraction of the suggested rate, the check warns."""
+"""The check warns if the learning rate is below the suggested rate divided by this number."""
 MANY_ALIKE = 0.01
-"""Fraction of repeated questions from which on the check warns."""
+"""Fraction of repeated questions above which the check warns."""
 
 
 def data_checks(data: Problems) -> Iterator[Check]:
@@ -53,14 +53,14 @@ def data_checks(data: Problems) -> Iterator[Check]:
     yield Check("missing answers", "bad" if blank else "ok", blank, why)
     alike = len(train) - len({" ".join(problem.question.split()).casefold() for problem in train})
     verdict = "warn" if alike > MANY_ALIKE * len(train) else "ok"
-    yield Check("repeated questions", verdict, alike, "of those that are trained on")
+    yield Check("repeated questions", verdict, alike, "of the training problems")
     shared = len(data.overlaps)
     why = "held-out problems share runs of words with trained ones"
     yield Check("overlaps", "warn" if shared else "ok", shared, why, 'env.decontaminate="ngram"')
 
 
 def model_checks(config: Config, data: Problems) -> Iterator[Check]:
-    """Yield the checks that need the model's settings and tokenizer. If these cannot load, one is bad."""
+    """Yield the checks that need the model's settings and tokenizer; one is bad if these cannot be loaded."""
     from debate_rl.models import refuse_damaged_weights, sketch_model
     from debate_rl.warm_start.tokenizer import tiny_vocabulary
 
@@ -106,7 +106,7 @@ def prompt_checks(config: Config, data: Problems) -> Iterator[Check]:
         for count in (config.shots.count_at(0), config.shots.final)
     )
     changed = list(differences(trained, evaluated))
-    why = "training and evaluation ask in the same words" if not changed else f"they differ: {changed[0]}"
+    why = "training and evaluation use the same prompts" if not changed else f"they differ: {changed[0]}"
     yield Check("prompts", "warn" if changed else "ok", len(trained), f"kinds of prompt; {why}")
     plain = config.model.chat is False
     without = [prompt.name for prompt in trained if not prompt.settings["stop"]]
@@ -120,7 +120,7 @@ def prompt_checks(config: Config, data: Problems) -> Iterator[Check]:
 def length_checks(config: Config, data: Problems) -> Iterator[Check]:
     """Yield whether every problem's shortest prompt and its reply fit the context."""
     if config.model.policy not in (None, "vllm"):
-        yield Check("lengths", "not measured", None, f"model.policy={config.model.policy} counts its tokens")
+        yield Check("lengths", "not measured", None, f"model.policy={config.model.policy} has the tokenizer")
         return
     try:
         policy = counting_policy(config)
@@ -147,7 +147,7 @@ def memory_checks(config: Config, data: Problems) -> Iterator[Check]:
         return
     if needs is None or needs.memory is None:
         other = config.model.policy or config.engine.kind
-        why = needs.uncounted if needs else f"{other}: another engine's is not known"
+        why = needs.uncounted if needs else f"{other}: the memory of another engine is not known"
         yield Check("memory", "not measured", None, why)
     else:
         lines = [line.strip() for line in needs.memory_lines()]
@@ -179,7 +179,7 @@ def lr_check(config: Config, parameters: int) -> Check:
     """Return whether the learning rate is between a tenth of the suggested one and the suggested one."""
     lr, adapter = config.learner.lr, config.model.lora_rank > 0
     if config.model.tiny is not None:
-        return Check("learning rate", "not measured", lr, "no rule is known for models built on the spot")
+        return Check("learning rate", "not measured", lr, "no rule is known for tiny models")
     best = suggested_lr(parameters, adapter=adapter)
     what = "an adapter of" if adapter else "all of"
     why = f"for {what} {parameters / 1e9:.2g} G parameters {best / WIDE:.1g} to {best:.1g} are advised"
@@ -216,7 +216,7 @@ def setting_checks(config: Config) -> Iterator[Check]:
     """Yield a warning for each risky setting, as in a run's report."""
     risks = list(risky(flat(plain_config(config))))
     if not risks:
-        yield Check("settings", "ok", None, "no source warns of any of them")
+        yield Check("settings", "ok", None, "no source warns of any setting")
     for setting, rule, source in risks:
         yield Check("settings", "warn", None, f"{setting}: {rule} ({source})")
 

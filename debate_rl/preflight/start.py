@@ -25,7 +25,7 @@ from learner.losses import find_loss
 from rewards import check_scheme
 
 LEAST_TEMPERATURE = 0.01
-"""Below this temperature, sampling is practically greedy, and log-probabilities lose their digits."""
+"""Below this temperature, sampling is practically greedy, and log-probabilities lose precision."""
 CHOICE_MODES: tuple[Mode, ...] = ("boxed", "lenient", "gsm8k_strict", "answer_is", "first_letter")
 """Modes that read letters of options. All others are for mathematics."""
 FREE = (
@@ -107,7 +107,7 @@ def change_rules(config: Config) -> ChangeRules:
     free = (*FREE, *endpoints, *config.run.allow_changes)
     if schedule == "constant":
         return ChangeRules(free, may_grow=("train.steps", "train.epochs", "sft.epochs", "sft.steps"))
-    note = f"the steps done had a {schedule} learning rate towards another end than a new run's would have"
+    note = f"the finished steps followed a {schedule} learning rate that ends at another step"
     return ChangeRules(free, notes={"train.steps": note})
 
 
@@ -189,7 +189,7 @@ def check_prompts(config: Config, data: Problems) -> None:
     if not any("boxed" in message.content for message in prompt.messages):
         _warn(
             f'grader.mode = "{IN_A_BOX}" reads nothing but a box, and no prompt asks for one '
-            f'(debate.prompts = "{config.debate.prompts}"): choose others, or grader.mode = "lenient"'
+            f'(debate.prompts = "{config.debate.prompts}"): choose other prompts, or grader.mode = "lenient"'
         )
 
 
@@ -249,7 +249,7 @@ def check_labels(config: Config, data: Problems) -> None:
 
 
 def every_problem_is_labelled(pseudo: str) -> str:
-    """Return the error for pseudo-labels that no problem needs, with a way out."""
+    """Return the error for pseudo-labels that no problem needs, which says what to set."""
     return (
         f'rewards.pseudo = "{pseudo}": every problem has its label, and none needs another; set '
         'rewards.labels below 1 (0: none has one), or rewards.pseudo = "none"'
@@ -262,7 +262,9 @@ def check_loss(config: Config) -> None:
         return
     notes = ["its gradients are about 5 times weaker than those of grpo: raise learner.lr"]
     if (scale := config.advantages.truth.scale) != "none":
-        notes.append(f'advantages.truth.scale = "{scale}" divides, and Dr. GRPO does not: leave it out')
+        notes.append(
+            f'advantages.truth.scale = "{scale}" divides the advantages, and Dr. GRPO does not: leave it out'
+        )
     _warn(f"learner.loss=dr_grpo: {'; '.join(notes)}")
 
 
@@ -270,13 +272,13 @@ def refuse_unmeasured(named: str, figure: str, config: Config, data: Problems) -
     """Refuse a figure, as ``named`` by a key, that is not a held-out accuracy or is not measured."""
     if not BEST_BY.fullmatch(figure):
         raise ValueError(
-            f"{named}: is not a held-out accuracy; use one such as eval/debate/winner/accuracy, "
+            f"{named}: must be a held-out accuracy, such as eval/debate/winner/accuracy, "
             "eval/debate/accuracy/round_0, eval/direct/pass@8, eval/judge/accuracy (docs/metrics.md)"
         )
     if not (data.held_out and config.held_out.every):
         raise ValueError(
             f"{named}: no evaluation during training measures it (held_out.every={config.held_out.every}, "
-            f"{len(data.held_out)} held-out problems)"
+            f"{len(data.held_out)} held-out problems); set held_out.every and add held-out problems"
         )
 
 

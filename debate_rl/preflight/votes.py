@@ -4,7 +4,7 @@ p_v: fraction of right votes on pairs with exactly one right solution. p_c: the 
 pairs. p_m: fraction of problems whose most frequent answer is right. Votes move answers towards what they
 prefer, and pseudo-labels towards the majority. So votes gain if p_v exceeds 1/2, majorities if p_m does, and
 votes gain more than majorities if p_v exceeds p_m. This is rule E of ``experiments/frontier``, which was
-tested on three starts of its own.
+tested on three starting models that it was not made from.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from rewards.measured import answer_counts, judged_pairs
 from rewards.truth import is_right
 
 LEAST_PROBLEMS = 50
-"""With fewer labelled problems, intervals would contain both signs, so none is forecast."""
-TESTED = "a rule tested on three starts, which called no known sign wrongly there (experiments/frontier)"
+"""With fewer labelled problems, intervals would contain both signs, so no sign is forecast."""
+TESTED = "a rule that called no known sign wrongly on three starting models (experiments/frontier)"
 """The result of ``experiments.frontier.preregistered --check`` for gains whose interval excludes 0."""
 WORDS: Mapping[str, tuple[str, str, str]] = {
     "votes": ("training on votes alone", "gains", "loses"),
@@ -200,7 +200,7 @@ def forecast_checks(problems: int, rounds: Sequence[RoundVotes]) -> Iterator[Che
     )
     for name, margin_of, margin in margins:
         sign, (about, gains, loses) = sign_of(margin), WORDS[name]
-        said = f"{about} {gains if sign > 0 else loses}" if sign else "no sign, since the interval holds 0"
+        said = f"{about} {gains if sign > 0 else loses}" if sign else "no sign, since the interval contains 0"
         why = f"{margin_of} in round {first.round}; without labels: {said}; {TESTED}"
         verdict = "warn" if sign < 0 and name == "votes" else "ok"
         yield of_estimate(f"forecast, {name}", verdict, margin, why, "rewards.truth_weight=1.0")

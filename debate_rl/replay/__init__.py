@@ -1,1 +1,1 @@
-"""The debates of a run rewarded or graded again, by other rules; needs no GPU and loads no torch."""
+"""Reward or grade the stored debates of a run again, by other rules. Needs no GPU and loads no torch."""

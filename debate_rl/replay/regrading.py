@@ -1,4 +1,4 @@
-"""Stored replies graded again, as sampled and cut at stop strings: no model and no torch.
+"""Grade stored replies again, as sampled and as cut at stop strings, without a model or torch.
 
 Each reply is cut first, never inside its thinking; then its solution is read and graded under every mode.
 """
@@ -40,14 +40,14 @@ PARTS |= {"greedy": "greedy", "debates": "debate"}
 """The folders of an evaluation, and the names of their replies."""
 TRAINING = "training"
 STORED = "stored"
-"""In place of a mode: the grades that were stored with the replies."""
+"""Stands in place of a mode for the grades that were stored with the replies."""
 _KNOWN: dict[str, Mode] = {mode: mode for mode in MODES}
 FAMILY = "family"
 """The word of --clip for the stop strings of a prompt set."""
 _ESCAPES = {r"\n": "\n", r"\t": "\t", r"\,": ",", r"\\": "\\"}
 Records: TypeAlias = Callable[[], Iterator[Record]]
 StopsOf: TypeAlias = Callable[[DebateConfig], Sequence[str]]
-"""The stop strings at which replies of a protocol are cut."""
+"""A function that returns the stop strings at which replies of a protocol are cut."""
 Row: TypeAlias = dict[str, Any]
 """A line of a result: names, counts and estimates (None if one is not known)."""
 
@@ -72,10 +72,10 @@ class Reply(NamedTuple):
 class Sheet:
     """The grades of one part of a source: ``values[figure, mode][problem]``, a value for each reply.
 
-    Figures: "sampled" and "clipped" (1 right, 0 not), "stopping" their difference, "moved" its negative,
-    "changed" and "differs" (from the stored grade) 1 where two grades differ, "cut" 1 where a reply continued
-    after a stop string. What the grader gave no verdict on is in ``ungraded``; ``open`` replies have no
-    truth.
+    Figures: "sampled" and "clipped" (1 right, 0 not); "stopping", the first minus the second, and "moved",
+    the second minus the first; "changed" (by clipping) and "differs" (from the stored grade), 1 if two grades
+    differ; "cut", 1 if a reply continued after a stop string. ``ungraded``: the number of grades without a
+    verdict, by mode; ``open``: the number of replies to problems without truth.
     """
 
     source: str
@@ -87,11 +87,11 @@ class Sheet:
 
     @property
     def modes(self) -> list[str]:
-        """The modes, that of the stored grades first."""
+        """The modes; ``STORED``, for the stored grades, comes first."""
         return [mode for figure, mode in self.values if figure == "sampled"]
 
     def put(self, figure: str, mode: str, id: str, value: float | None) -> None:
-        """Add the value of a reply to a problem."""
+        """Append a reply's value of a figure under a mode to the values of problem ``id``."""
         by_problem = self.values.setdefault((figure, mode), defaultdict(list))
         if value is not None:
             by_problem[id].append(value)
@@ -110,8 +110,8 @@ class Sheet:
 def sources_of(path: Path, *, filter: str = "", steps: tuple[int, int | None] = (0, None)) -> list[Source]:
     """Return what can be graded again at a path: a run, one evaluation, or a folder of evaluations.
 
-    The training transcripts of a run are early and late steps, a third each, or the steps that are named.
-    ValueError if there is nothing.
+    The training transcripts of a run give two sources, the first and the last third of its steps; if
+    ``steps`` selects some, only one. ValueError if there is nothing.
     """
     if (path / IDENTITY).is_file():
         return [_evaluation(path)]
@@ -179,8 +179,8 @@ def regrade(
 ) -> list[Sheet]:
     """Return the grades of a source's replies under each mode, a sheet for each part that has any.
 
-    ``own``: the environment that graded them, where it is neither a data set nor a family of ours; it grades
-    the answers that the modes find. ``tell`` is called after each reply.
+    ``own``: the environment that graded the replies, if it is neither a data set nor a family of ours; it
+    grades the answers that the modes find. ``tell`` is called after each reply.
     """
     sheets: dict[str, Sheet] = {}
     for part, records in source.parts:
@@ -195,7 +195,7 @@ def regrade(
 
 
 def replies_of(part: str, record: Record) -> Iterator[tuple[str, Reply]]:
-    """Yield the solutions of a debate, each with the name of its part: of debates also the round."""
+    """Yield the solutions of a debate, each with the name of its part, with the round for debates."""
     debate = record.debate
     for turn in debate.turns:
         if not turn.ballot:
@@ -209,7 +209,7 @@ def replies_of(part: str, record: Record) -> Iterator[tuple[str, Reply]]:
 def _grade(
     sheet: Sheet, reply: Reply, modes: Sequence[Mode], stops: Sequence[str], own: Environment | None
 ) -> None:
-    """Add a reply's grades; a difference counts where both grades are known."""
+    """Add a reply's grades. A difference counts if both grades are known."""
 
     def value(verdict: Truth) -> float | None:
         return None if verdict is None else float(verdict is True)
@@ -239,7 +239,7 @@ def _grade(
 
 
 def read_again(reply: Reply, cut: str | None = None) -> Turn:
-    """Return the turn as today's rules read it, whole or with a text that a stop string ended."""
+    """Return a stored turn parsed by today's rules: its complete text, or ``cut``, its text up to a stop."""
     turn, said, protocol = reply.turn, reply.turn.completion, reply.protocol
     if cut is not None:
         calls = said.calls and tuple(call for call in said.calls if call.block.end <= len(cut))
@@ -268,7 +268,7 @@ def graded(problem: Problem, turn: Turn, mode: Mode, own: Environment | None = N
     """
     if mode == "first_letter" and problem.kind != "choice":
         kind = f"problem {problem.id} is of kind {problem.kind}"
-        raise ValueError(f"--modes first_letter: is for multiple choice, but {kind}")
+        raise ValueError(f"--modes first_letter: works only for multiple choice, but {kind}")
     return grade_turn(own or environment_of(problem), problem, turn, mode).verdict
 
 
@@ -285,10 +285,11 @@ def lines_of(sheet: Sheet, *, clip: bool) -> Iterator[Row]:
 
 
 def gains_of(sheets: Sequence[Sheet]) -> Iterator[Row]:
-    """Yield the gains of each part over the first source that has it, of training apart from evaluations.
+    """Yield the gains of each part over the first source with that part, from training or from evaluations.
 
-    ``sampled`` and ``clipped`` are gains in right replies; ``stopping``, the first minus the second, is the
-    gain from learning to stop. Evaluations are compared with the first one of the same problems (``paired``).
+    ``sampled`` and ``clipped`` are gains in right replies; ``stopping``, ``sampled`` minus ``clipped``, is
+    the gain from learning to stop. Evaluations are compared with the first one of the same problems
+    (``paired``).
     """
     for part in dict.fromkeys(sheet.part for sheet in sheets):
         of_part = [sheet for sheet in sheets if sheet.part == part]

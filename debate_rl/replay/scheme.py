@@ -35,9 +35,10 @@ CLOSE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """What turns a step's debates into advantages; ``group_size`` is the debates K of each problem.
+    """What turns a step's debates into advantages. ``group_size``: the number K of debates of each problem.
 
-    ``seed``: the run's, which deals labels; ``coins``: whether coins replace truth (``train.control``).
+    ``seed``: the run's seed, which decides which problems have labels. ``coins``: whether coins replace truth
+    (``train.control``).
     """
 
     rewards: RewardConfig
@@ -55,7 +56,7 @@ class Scheme:
         )
 
     def at_step(self, step: int) -> Scheme:
-        """Return the scheme of a step: a number in place of every ramp."""
+        """Return the scheme of a step, in which each ramp is replaced by its value at that step."""
         return replace(self, rewards=self.rewards.at_step(step), advantages=self.advantages.at_step(step))
 
 
@@ -78,7 +79,7 @@ class ScoredStep:
 
 
 class Replayed(NamedTuple):
-    """A debate's rewards and advantages, by turns in order; ``not_finite`` rewards are None."""
+    """A debate's rewards, and the advantages of its turns in order. ``not_finite`` rewards became None."""
 
     rewards: Rewards
     advantages: tuple[TurnAdvantages, ...]
@@ -86,7 +87,7 @@ class Replayed(NamedTuple):
 
 
 def score_step(records: Sequence[Record], scheme: Scheme) -> ScoredStep:
-    """Return the rewards of a step; ``records`` are all of it, in order."""
+    """Return the rewards of a step. ``records``: all records of the step, in order."""
     step = records[0].step if records else 0
     debates = [record.debate for record in records]
     groups = group_indices([record.group for record in records], scheme.group_size)
@@ -107,7 +108,7 @@ def score_step(records: Sequence[Record], scheme: Scheme) -> ScoredStep:
 
 
 def advantages_of_step(scored: ScoredStep, scheme: Scheme, ema: MutableMapping[str, float]) -> Advantages:
-    """Return the advantages of a step's turns; ``ema``: running means of the steps before, updated."""
+    """Return the advantages of a step's turns. ``ema``: running means of earlier steps, which are updated."""
     now = scheme.at_step(scored.step)
     found = turn_advantages(scored.transitions, now.rewards, now.advantages, ema, counted=False)
     if now.rewards.peer_weight == "measured":  # votes on labelled problems weigh the votes of later steps
@@ -125,7 +126,7 @@ def replay_step(scored: ScoredStep, scheme: Scheme, ema: MutableMapping[str, flo
 
 
 class Columns(NamedTuple):
-    """Rewards and advantages of a debate by stream, a number for each turn, None without signal."""
+    """Rewards and advantages of a debate by stream: a number for each turn, or None without a signal."""
 
     rewards: Mapping[str, Column]
     advantages: Mapping[str, Column]
@@ -136,9 +137,9 @@ class DebateChange:
     """A debate under both schemes.
 
     ``personas``: by agent; ``rounds``: R, and the round of that number is the final ballot. ``change``:
-    sum of |new - old| over the advantages of generator, judge, critic and format, no signal being 0.
-    ``differs``: the stored numbers are not those of the run's own scheme; ``checked``: any were stored.
-    ``not_finite``: new rewards that are infinite or not a number, and count as none.
+    sum of |new - old| over the advantages of generator, judge, critic and format, with 0 for no signal.
+    ``checked``: whether numbers were stored; ``differs``: whether they differ from those of the run's own
+    scheme. ``not_finite``: how many new rewards are infinite or not a number; they count as none.
     """
 
     id: str
@@ -189,9 +190,9 @@ def replay_run(
 def compare_steps(
     records: Iterable[tuple[str, Record]], own: Scheme, other: Scheme
 ) -> Iterator[DebateChange]:
-    """Yield what changes in each debate; ``records``, with ids, are whole steps in order.
+    """Yield what changes in each debate. ``records``: ids and records of complete steps, in order.
 
-    One step is held in memory at a time; running means are carried from step to step.
+    One step is in memory at a time; running means are carried from step to step.
     """
     own_means: dict[str, float] = {}
     other_means: dict[str, float] = {}
@@ -256,7 +257,7 @@ def _is_stored(one: Record, stored: Rewards, replayed: Replayed) -> bool:
 
 
 def same_advantages(stored: Sequence[TurnAdvantages], found: Sequence[TurnAdvantages]) -> bool:
-    """Return whether advantages are equal up to rounding; peer and truth count where they were stored.
+    """Return whether advantages are equal up to rounding. Peer and truth count only if they were stored.
 
     >>> a, b = (TurnAdvantages(TurnId(0, 0), 0.5, peer=peer) for peer in (None, 0.5))
     >>> same_advantages([a], [b]), same_advantages([b], [a]), same_advantages([a], [])

@@ -22,10 +22,10 @@ from debate_rl.runs.folder import write_whole
 from transcripts.record import PARTS
 
 MOST = 10
-"""Debates to open that are named."""
+"""Maximum number of debates that are named, for the reader to open."""
 FACTS, DEBATES = "replay.json", "debates.jsonl"
 SCHEMA = 1
-"""Of replay.json and debates.jsonl."""
+"""The format version of replay.json and debates.jsonl."""
 _FRESH = f".{DEBATES}.new"
 SUMS = ("sign_changed", "gained", "lost", "old", "new", "moved")
 PLACES = ("stream", "persona", "round")
@@ -33,10 +33,11 @@ PLACES = ("stream", "persona", "round")
 
 
 def tally(old: float | None, new: float | None) -> dict[str, float]:
-    """Return the counts of one turn; no signal counts as 0, and what is 0 but for rounding is 0.
+    """Return the counts of one turn with advantage ``old`` under the run's scheme and ``new`` under another.
 
-    ``turns`` had a signal under either scheme. ``sign_changed``: from above 0 to below, or back; ``gained``:
-    0 or none before; ``lost``: 0 or none now.
+    None, no signal, counts as 0, as does a number that is 0 up to rounding. ``turns``: 1 if there is a signal
+    under either scheme. ``sign_changed``: from above 0 to below, or back; ``gained``: 0 or none before;
+    ``lost``: 0 or none now.
 
     >>> tally(1.0, -0.5)["sign_changed"], tally(None, None)
     (True, {})
@@ -68,7 +69,7 @@ class Summary:
     _most: list[tuple[float, int, str]] = field(default_factory=list[Any])
 
     def counting(self, changes: Iterable[DebateChange]) -> Iterator[DebateChange]:
-        """Yield the debates, each counted."""
+        """Yield the changes of debates, and count each of them."""
         for change in changes:
             self.add(change)
             yield change
@@ -93,7 +94,7 @@ class Summary:
             (heapq.heappush if len(self._most) < MOST else heapq.heappushpop)(self._most, entry)
 
     def check_lines(self, run: str, damage: int) -> list[str]:
-        """Return how stored and recomputed numbers compare."""
+        """Return lines on how stored and recomputed numbers compare. ``damage``: unreadable lines."""
         lines = [f"{run}: {damage} lines cannot be read; their groups lack a debate"] if damage else []
         if self.not_finite:
             lines.append(f"{run}: {self.not_finite} rewards are infinite or not a number; they count as none")
@@ -113,7 +114,7 @@ class Summary:
         return [(id, change) for change, _, id in sorted(self._most, reverse=True)]
 
     def by(self, *parts: str) -> dict[tuple[str | int, ...], dict[str, float]]:
-        """Return shares of the turns, and means, by some of "stream", "persona" and "round", in order."""
+        """Return shares of turns and means of ``SUMS``, grouped by some of ``PLACES``, in order."""
         found: dict[tuple[str | int, ...], Counter[str]] = {}
         streams = (*PARTS, CRITIC)
         for cell in sorted(self.cells, key=lambda cell: (streams.index(cell[0]), *cell[1:])):
@@ -140,7 +141,7 @@ class Summary:
 
 
 def replay_name(overrides: Iterable[str], asked: Mapping[str, object]) -> str:
-    """Return the name of a replay's folder: its overrides, shortened, and a checksum of the question.
+    """Return the name of a replay's folder: its overrides, shortened, and a checksum of the request.
 
     >>> replay_name(["rewards.truth_weight=0.3", 'rewards.peer="copeland"'], {"filter": ""})
     'rewards.truth_weight=0.3,rewards.peer=copeland-d70137e7'
@@ -151,7 +152,7 @@ def replay_name(overrides: Iterable[str], asked: Mapping[str, object]) -> str:
 
 
 def refuse_another(folder: Path, asked: Mapping[str, object]) -> None:
-    """Raise ValueError if a folder holds anything but a replay, or a whole one of another question."""
+    """Raise ValueError if a folder contains no replay but other files, or a replay of another request."""
     known = {FACTS, DEBATES, _FRESH, f".{FACTS}.new"}
     names = {entry.name for entry in folder.iterdir()} if folder.exists() else set[str]()
     held: object = None
@@ -166,7 +167,7 @@ def refuse_another(folder: Path, asked: Mapping[str, object]) -> None:
 
 
 def write_debates(folder: Path, changes: Iterable[DebateChange]) -> None:
-    """Write a line for each debate; the file appears once it is whole."""
+    """Write a line for each debate; the file appears once it is complete."""
     folder.mkdir(parents=True, exist_ok=True)
     fresh = folder / _FRESH
     try:
@@ -180,7 +181,7 @@ def write_debates(folder: Path, changes: Iterable[DebateChange]) -> None:
 
 
 def line_of(change: DebateChange) -> dict[str, object]:
-    """Return a debate's line; ``new`` holds only the streams that differ from ``old``."""
+    """Return a debate's line; its ``new`` has only the streams that differ from ``old``."""
     names = ("id", "step", "problem", "change", "differs", "personas", "rounds")
     old, new = change.old._asdict(), change.new._asdict()
     return {name: getattr(change, name) for name in names} | {
@@ -194,7 +195,7 @@ def line_of(change: DebateChange) -> dict[str, object]:
 
 
 def write_facts(folder: Path, facts: Mapping[str, Any]) -> None:
-    """Write the figures, after the debates: a folder with them is whole."""
+    """Write the figures. They come after the debates, so a folder that has them is complete."""
     write_whole(folder / FACTS, facts_json(facts).encode())
 
 

@@ -1,7 +1,7 @@
 """Controls: runs whose votes do not come from judging. They show how much of a gain is due to judging.
 
 Only the outcomes of votes change, before any reward; texts, judges and pairs stay. Second ballots
-(``debate.ask_swapped``) change like the first ones. "random_reward" replaces truth instead:
+(``debate.ask_swapped``) change like the first ones. "random_reward" replaces truth instead; see
 ``rewards.labels``.
 """
 
@@ -57,7 +57,7 @@ def flip_votes(debate: Debate, *, seed: int, share: float = 0.5) -> Debate:
     """Return the debate with the outcome of each decided vote reversed with probability ``share``.
 
     Ties stay ties. One coin decides for all votes of a judge's turn on a pair, so repeated votes stay
-    repeated, contradictions stay contradictions, and as many votes count.
+    repeated, contradictions stay contradictions, and the same number of votes counts.
     """
     rng = random.Random(seed)
     coins: dict[_Pair, bool] = {}
@@ -86,7 +86,7 @@ def share_errors(debate: Debate, key: AnswerKey, *, seed: int, share: float) -> 
 
 
 def shuffle_votes(debates: Sequence[Debate], *, seed: int) -> list[Debate]:
-    """Return debates with "the first one shown is better" permuted among all decided votes.
+    """Return debates in which "the first one shown is better" is permuted among all decided votes.
 
     The number of valid votes for the solution shown first stays, so position bias is kept, but the votes no
     longer depend on the solutions. Ties stay ties, and contradictions stay void.

@@ -81,12 +81,12 @@ class RolloutProcess:
             except NotYet:
                 self._pool.states()  # raises where engines have been given up
             except Gone:
-                why = f"train.async_level: what holds the debates ended: {self._process.ended()}"
+                why = f"train.async_level: the process that holds the debates ended: {self._process.ended()}"
                 raise Gone(why) from None
 
 
 class Steps:
-    """Serves, in the process, the debates of any step as soon as the weights are new enough."""
+    """Serves the debates of any step from within the process, as soon as the weights are new enough."""
 
     def __init__(
         self, config: Config, engines: Mapping[str, Any], version: int, ema: dict[str, float]

@@ -36,10 +36,10 @@ def step_records(
     likelihoods: Sequence[Likelihoods] = (),
     credits: Sequence[Credit] = (),
 ) -> list[Record]:
-    """Return a step's records. ``advantages``: of the turns in the order of ``transitions_of``.
+    """Return a step's records. ``advantages``: one for each turn, in the order of ``transitions_of``.
 
     ``groups``: the name of each debate's group; None means its problem's id. ``mode``: the grader's mode.
-    ``credits``: what rewarded each debate. A record leaves it out if it equals the truth.
+    ``credits``: what rewarded each debate. A record has no credit if that is the truth.
     """
     nothing = [None] * len(debates)
     return [

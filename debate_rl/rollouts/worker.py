@@ -77,7 +77,7 @@ class Held(NamedTuple):
 
 @dataclass
 class Rollout:
-    """Debates with their truth and rewards; the debates of one problem, its group, are adjacent.
+    """Debates with their grades and rewards; the debates of one problem, its group, are adjacent.
 
     ``groups`` names the group of each debate. ``graded`` counts the grader's statuses, ``not_finite`` the
     rewards that became None because they were not finite, ``verified`` the requests to a verifier model.
@@ -128,7 +128,7 @@ class Rollout:
             yield debate.problem.id, [row[-1] for row in of_learners(debate, table) or ()]
 
     def transitions(self) -> list[Transition]:
-        """Return the turns of seats that learn with their rewards, a group for each problem."""
+        """Return the turns of learning seats, with their rewards. The turns on a problem are a group."""
         return transitions_of(self.debates, self.rewards, group_indices(self.groups))
 
 
@@ -136,8 +136,8 @@ class Rollout:
 class RolloutWorker:
     """Holds, grades and scores the debates of a run's steps.
 
-    The draws in them are a function of the run's seed, the step's number and its problems.
-    ``interruptible``: makes a block that a signal may end.
+    All random draws are a function of the run's seed, the step's number and its problems. ``interruptible``:
+    returns the manager of a block that a signal may end.
     """
 
     config: Config
@@ -367,7 +367,7 @@ def silent_groups(transitions: Sequence[Transition], config: Config, ema: Mappin
 def groups_with_signal(
     transitions: Sequence[Transition], advantages: Sequence[TurnAdvantage | None], config: Config
 ) -> set[int]:
-    """Return the groups in which any turn has an advantage other than 0 of a stream that decides."""
+    """Return the groups with a signal: a turn has an advantage other than 0 from a stream that decides."""
     with_truth = {transition.group for transition in transitions if transition.truth is not None}
     return {
         transition.group

@@ -1,1 +1,1 @@
-"""What a run keeps on disk, how it is found again, and what may have changed meanwhile."""
+"""The files of a run, how its weights are found, and what may have changed when it resumes."""

@@ -1,4 +1,4 @@
-"""Checkpoints: the whole state of a run after a step.
+"""Checkpoints: the complete state of a run after a step.
 
     checkpoints/step_000012/manifest.json   size and SHA-256 of every file; written last
                             state.json      TrainState, and the generators of Python and NumPy
@@ -6,8 +6,8 @@
                             model/          adapter or weights as save_pretrained writes them (safetensors)
                 best                        a link to the checkpoint with the best held-out figure
 
-A checkpoint is built in a hidden folder, synced to disk and renamed, so a crash leaves it whole or not at
-all. Loading never unpickles code.
+A checkpoint is built in a hidden folder, synced to disk and renamed, so after a crash it is complete or
+absent. Loading never unpickles code.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ MANIFEST = "manifest.json"
 HIDDEN = ".unfinished_"
 BEST = "best"
 WARM_START = "warm_start"
-"""The folder of a run with the weights after the warm start, the reference of the KL."""
+"""The folder of a run with the weights after the warm start, the reference of the KL penalty."""
 _NAME = re.compile(r"step_(\d{6,})")
 
 
@@ -51,8 +51,8 @@ class TrainState(Value, frozen=True):
     """The plain values of a run after ``step`` finished steps.
 
     ``data_position``: problems drawn so far. ``baselines``: running means by name. ``best``: the step with
-    the best held-out figure, and that figure; ``best_of`` names figure and problems. ``sampler``: None
-    where ``data_position`` alone decides which problems come next.
+    the best held-out figure, and that figure; ``best_of`` names the figure and the problems. ``sampler``:
+    None if ``data_position`` alone decides which problems come next.
     """
 
     step: int
@@ -86,8 +86,8 @@ def save_checkpoint(
 ) -> Path:
     """Write checkpoints/step_N of a transformers or peft model; return its path.
 
-    ``parts``, by name, have a ``state_dict`` besides the weights. Only the ``keep_last`` newest checkpoints
-    and the best one stay.
+    ``parts``: further objects by name, whose ``state_dict`` is saved. Only the ``keep_last`` newest
+    checkpoints and the best one stay.
     """
     if keep_last is not None and keep_last < 1:
         raise ValueError(f"keep_last must be at least 1, got {keep_last}")
@@ -127,7 +127,7 @@ def load_checkpoint(
     restore_rng: bool = True,
     verify: bool = True,
 ) -> TrainState:
-    """Load a checkpoint into the objects given, in place, and return the plain values.
+    """Load a checkpoint into ``model`` and ``parts``, in place, and return the plain values.
 
     The model has the shape of the saved one (for LoRA: the same base and adapter configuration).
     ``verify=False`` skips the checksums, for a path that ``latest_good`` has just returned.
@@ -147,13 +147,13 @@ def load_checkpoint(
         load_trainer(path / "trainer.pt", parts or {}, restore_rng=restore_rng)
         if restore_rng:
             restore_generators(stored["rng"])
-    except (*foreign, SafetensorError) as error:  # whatever readers raise for values of another making
+    except (*foreign, SafetensorError) as error:  # whatever readers raise for unexpected values
         raise CheckpointError(f"{path}: does not fit this run: {error}") from error
     return state
 
 
 def latest_good(folder: Path, *, on_damaged: Callable[[str], None] = warnings.warn) -> Path | None:
-    """Return the newest undamaged checkpoint, None without one; report the damaged ones that are skipped."""
+    """Return the newest undamaged checkpoint, or None. Report each damaged one, which is skipped."""
     for path in reversed(checkpoints(folder)):
         problem = damage(path)
         if problem is None:
@@ -175,7 +175,7 @@ def damage(path: Path) -> str | None:
             if not file.is_file():
                 return f"{file}: missing"
             if expected["bytes"] != file.stat().st_size or expected != _fingerprint(file):
-                return f"{file}: not as it was written"
+                return f"{file}: differs from what was written"
     except OSError as error:
         return f"{error.filename or path}: {error.strerror}"
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -184,7 +184,7 @@ def damage(path: Path) -> str | None:
 
 
 def write_model(folder: Path, model: Any) -> None:
-    """Write adapter or weights as ``save_pretrained`` does, readable for whoever may enter the folder."""
+    """Write adapter or weights as ``save_pretrained`` does, readable by users who may enter the folder."""
     extra: dict[str, Any] = {"save_embedding_layers": False} if hasattr(model, "peft_config") else {}
     with bars_hidden():
         model.save_pretrained(folder, **extra)
@@ -206,12 +206,12 @@ def step_of(path: Path) -> int:
     """
     match = _NAME.fullmatch(path.name)
     if match is None:
-        raise ValueError(f"{path}: a checkpoint's name is step_ and six digits")
+        raise ValueError(f"{path}: a checkpoint's name must be step_ and six digits")
     return int(match[1])
 
 
 def best_checkpoint(folder: Path) -> Path | None:
-    """Return the checkpoint that the newest one calls the best; None if there is none."""
+    """Return the checkpoint that the newest checkpoint records as the best; None if there is none."""
     paths = {path.name: path for path in checkpoints(folder)}
     with suppress(OSError, LookupError, TypeError, ValueError):
         return paths.get(_name(read_json([*paths.values()][-1] / "state.json")["state"]["best"][0]))
@@ -219,7 +219,7 @@ def best_checkpoint(folder: Path) -> Path | None:
 
 
 def tidy(folder: Path, step: int, *, best: int | None, keep_last: int) -> None:
-    """Bring the folder of a run that resumes from ``step`` to what it was after saving that checkpoint.
+    """Restore the checkpoint folder of a run that resumes from ``step`` to its state after that step.
 
     Later checkpoints, which are damaged, are renamed NAME.damaged, so that they do not count as the newest.
     """
@@ -287,7 +287,7 @@ def _fingerprint(path: Path) -> dict[str, object]:
 
 @contextmanager
 def _errors_named(fresh: Path, final: Path) -> Iterator[None]:
-    """Remove a half-written checkpoint, and report the errors of its three writers in the same way."""
+    """Remove an incomplete checkpoint, and report the errors of its three writers in the same way."""
     from safetensors import SafetensorError
 
     try:

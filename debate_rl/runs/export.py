@@ -25,9 +25,9 @@ from debate_rl.runs.provenance import source_commit, versions
 from debate_rl.runs.weights import load_kept, newest_weights, version_of
 
 MARK = "export.json"
-"""The file that marks an export; nothing else is ever replaced."""
+"""The file that marks a folder as an export. Only exports are ever replaced."""
 BASE = "base"
-"""The folder within an export with the base of an adapter, where that base has no name of its own."""
+"""The folder within an export for the base of an adapter, if peft cannot load that base by a name."""
 DType = Literal["float32", "bfloat16", "float16"]
 
 
@@ -51,9 +51,9 @@ def export_run(
     """Write the newest weights of a run to ``out`` with all that is needed to load them.
 
     A LoRA run gives its adapter, or with ``merge`` the base with the adapter added in; any other run its
-    whole weights. A ``judge`` gets its protocol and prompts too, and whole weights. ``dtype`` is that of the
-    weights, None as trained. The folder appears whole or not at all; an earlier export of the same run is
-    replaced, and ValueError refuses anything else in its place.
+    full weights. ``judge``: write full weights, with the debate's protocol and prompts. ``dtype``: the type
+    of the written weights; None keeps the type in which they were trained. The folder appears complete or not
+    at all. An earlier export of the same run is replaced; ValueError if ``out`` contains anything else.
     """
     _refuse_other(out, run)
     path = newest_weights(run)
@@ -164,10 +164,12 @@ def _card(run: Path, config: Config, kind: str, step: int, folder: Path) -> str:
         *("```python", loading_code(folder), "```", ""),
     ]
     if kind == "adapter":
-        lines.append("transformers needs peft to load an adapter, with the generation settings of its base;")
-        lines.append("those of training are in generation_config.json.")
+        lines.append(
+            "transformers needs peft to load an adapter, and takes generation settings from its base;"
+        )
+        lines.append("the settings of training are in generation_config.json.")
         if not loads_by_name(name):
-            lines.append("If the folder moves, adapter_config.json needs the new place of `base/`.")
+            lines.append("If the folder moves, adapter_config.json needs the new path of `base/`.")
         lines.append("")
     recipe = tomli_w.dumps(plain_config(config)).rstrip()
     fence = "```" if "```" not in recipe else "~~~~~~"

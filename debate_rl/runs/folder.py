@@ -1,12 +1,12 @@
 """The folder of one run: made once, owned by one process, never overwritten by another configuration.
 
 run.dir/config.toml       the resolved configuration
-        run.json          versions, commit, hardware, checksums of the data, seed; of each start the time,
-                          its end and its wall seconds; held-out problems that overlap with training
-        metrics.jsonl     one line a step
-        alarms.jsonl      one line an alarm of a detector, and its action
-        likelihood.jsonl  one line a problem: the baseline of the likelihood reward
-        held_out.jsonl    one line an evaluation, the first from before the first step
+        run.json          versions, commit, hardware, checksums of the data, seed; time, end and wall seconds
+                          of each launch ("starts"); held-out problems that overlap with training
+        metrics.jsonl     one line per step
+        alarms.jsonl      one line per alarm of a detector, with the action taken
+        likelihood.jsonl  one line per problem: the baseline of the likelihood reward
+        held_out.jsonl    one line per evaluation; the first may be from before the first step
         transcripts/      step_000012.jsonl
         checkpoints/      step_000012/
 """
@@ -47,11 +47,11 @@ LOCK = ".lock"
 LOOK_S = 0.05
 """Seconds after which a lock that is held is tried once more."""
 NOT_YET_A_RUN = (LOCK, "run.json", ".run.json.new", ".config.toml.new", "engines.log", "verl.log")
-"""What a start leaves that ended before the folder was a run: the same command begins again."""
+"""Files that a launch may leave if it ends before the folder is a run. The same command then begins again."""
 
 
 Start = dict[str, Any]
-"""One start of a run in run.json."""
+"""The record of one launch of a run, under ``starts`` in run.json."""
 
 
 class RunFolderError(ValueError):
@@ -60,37 +60,37 @@ class RunFolderError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
-    """The files of a run. ``resumed``: the folder held this run before. ``texts``: what ``record`` writes."""
+    """The files of a run. ``resumed``: whether it was here before. ``texts``: what ``record`` writes."""
 
     path: Path
     resumed: bool = False
     texts: Mapping[str, bytes] = field(default_factory=dict, repr=False)
 
     config = property(lambda self: self.path / "config.toml", doc="The resolved configuration.")
-    facts = property(lambda self: self.path / "run.json", doc="What the run ran on.")
-    metrics = property(lambda self: self.path / "metrics.jsonl", doc="One line a step.")
-    alarms = property(lambda self: self.path / "alarms.jsonl", doc="One line an alarm of a detector.")
+    facts = property(lambda self: self.path / "run.json", doc="Versions, machine, data and launches.")
+    metrics = property(lambda self: self.path / "metrics.jsonl", doc="One line per step.")
+    alarms = property(lambda self: self.path / "alarms.jsonl", doc="One line per alarm of a detector.")
     labels = property(lambda self: self.path / "labels.jsonl", doc="Problems whose gold answer was used.")
-    held_out = property(lambda self: self.path / "held_out.jsonl", doc="One line an evaluation.")
-    transcripts = property(lambda self: self.path / "transcripts", doc="One shard a step.")
-    checkpoints = property(lambda self: self.path / "checkpoints", doc="One folder a checkpoint.")
+    held_out = property(lambda self: self.path / "held_out.jsonl", doc="One line per evaluation.")
+    transcripts = property(lambda self: self.path / "transcripts", doc="One shard per step.")
+    checkpoints = property(lambda self: self.path / "checkpoints", doc="One folder per checkpoint.")
 
     @property
     def starts(self) -> list[Start]:
-        """The starts of the run in run.json, the latest last."""
+        """The launches of the run in run.json, the latest last."""
         return starts_of(_read_facts(self.facts))
 
     def record(self) -> None:
-        """Write facts and configuration; the configuration, last, makes the folder a run.
+        """Write facts, then the configuration, which makes the folder a run.
 
-        Call it before anything else of a new run is written, and once an old one is known to continue.
+        Call this before anything else of a new run is written, and once an old run is known to continue.
         """
         with _write_errors_named(self.path):
             for name, text in self.texts.items():
                 write_whole(self.path / name, text)
 
     def record_end(self, reason: str, *, step: int, why: str, **more: object) -> None:
-        """Write into run.json why this start ends, after how many steps, and its wall seconds."""
+        """Write into run.json why this launch ends, after how many steps, and its wall seconds."""
         end = {"reason": reason, "step": step, "why": why, **more}
         facts = ended(_read_facts(self.facts), end, now=time.time())
         with _write_errors_named(self.path):
@@ -110,10 +110,10 @@ def open_run(
 ) -> Iterator[RunFolder]:
     """Make the folder, or open it again for the same configuration, and hold its lock until the end.
 
-    Nothing but the lock is written until ``RunFolder.record``, so a start that fails leaves all as it was.
+    Nothing but the lock is written until ``RunFolder.record``, so a launch that fails changes nothing else.
     run.json keeps the allowed differences from the run that is resumed, and the ``findings`` of the latest
-    start, which began ``since`` (seconds since 1970; None: now). RunFolderError for any other difference, for
-    changed data, for a folder that is not a run, while another process holds it, and for write errors.
+    launch, which began ``since`` (seconds since 1970; None: now). RunFolderError for any other difference,
+    for changed data, for a folder that is not a run, if another process holds its lock, and for write errors.
     """
     folder = Path(path)
     with ExitStack() as stack:  # what the run itself raises passes through as it is
@@ -144,7 +144,7 @@ def _enter(
 ) -> RunFolder:
     """Return the run with the texts to write.
 
-    For a resumed run, the recorded data and starts are kept and extended.
+    For a resumed run, the recorded data and launches are kept and extended.
     """
     run = RunFolder(folder, resumed=(folder / "config.toml").exists())
     start: Start = {"time": began.isoformat(timespec="seconds"), "commit": source_commit()}
@@ -171,14 +171,14 @@ def _enter(
 
 
 def plain_config(config: BaseModel) -> dict[str, object]:
-    """Return the tables to write as TOML; None is left out, as TOML has no word for it."""
+    """Return a configuration as tables to write as TOML, which has no None: such keys are left out."""
     return config.model_dump(mode="json", exclude_none=True)
 
 
 def changed_settings(folder: Path, config: BaseModel) -> dict[str, Change]:
-    """Return what differs from a run's configuration, by dotted key; RunFolderError for a damaged one.
+    """Return what differs from a run's stored configuration, by dotted key. RunFolderError if it is damaged.
 
-    Keys that are newer than the run have their defaults in it.
+    For keys that are newer than the run, the run is taken to have their defaults.
     """
     path = folder / "config.toml"
     try:
@@ -209,12 +209,12 @@ def _read_facts(path: Path) -> dict[str, Any]:
 
 
 def half_written(path: Path) -> Path:
-    """Return the file that ``write_whole`` leaves where it ends before its time."""
+    """Return the path of the temporary file that ``write_whole`` leaves behind if it is interrupted."""
     return path.with_name(f".{path.name}.new")
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Replace a file at once, so that a reader or a crash sees the old text or the new one."""
+    """Replace a file atomically: even after a crash, it has either its old content or the new."""
     fresh = half_written(path)
     try:
         fresh.unlink(missing_ok=True)  # a leftover, or a link to somebody's file
@@ -279,7 +279,7 @@ def _take(descriptor: int, folder: Path) -> None:
 
 
 def ended(facts: Mapping[str, Any], end: Mapping[str, object], *, now: float) -> dict[str, Any]:
-    """Return the facts of a run whose latest start ends ``now``, in seconds since 1970."""
+    """Return the facts of a run whose latest launch ends ``now``, in seconds since 1970."""
     starts = starts_of(facts)
     if starts:
         starts[-1] = starts[-1] | {"seconds": round(_since(starts[-1], now), 1), "end": dict(end)}
@@ -287,7 +287,7 @@ def ended(facts: Mapping[str, Any], end: Mapping[str, object], *, now: float) ->
 
 
 def closed(starts: Sequence[Start], metrics: Path) -> list[Start]:
-    """Return the starts of a run that is opened again, with an end for the latest if it was killed."""
+    """Return the launches of a run that is opened again, with an end for the latest if it was killed."""
     result = [dict(start) for start in starts]
     if result and "end" not in result[-1]:
         try:
@@ -303,13 +303,13 @@ def closed(starts: Sequence[Start], metrics: Path) -> list[Start]:
 
 
 def starts_of(facts: Mapping[str, Any]) -> list[Start]:
-    """Return the starts in run.json; [] if there are none that can be read."""
+    """Return the launches in run.json; [] if there are none that can be read."""
     starts = facts.get("starts")
     return [start for start in starts if isinstance(start, dict)] if isinstance(starts, list) else []
 
 
 def wall_seconds(starts: Sequence[Mapping[str, Any]]) -> float:
-    """Return the wall seconds of all starts that have ended.
+    """Return the wall seconds of all launches that have ended.
 
     >>> wall_seconds([{"seconds": 2.5}, {}, {"seconds": 1}])
     3.5
@@ -319,7 +319,7 @@ def wall_seconds(starts: Sequence[Mapping[str, Any]]) -> float:
 
 
 def time_words(starts: Sequence[Mapping[str, Any]]) -> str:
-    """Return the wall time of all starts in words.
+    """Return the wall time of all launches in words.
 
     >>> time_words([{"seconds": 90.0}]), time_words([{"seconds": 7200}, {"seconds": 30}])
     ('1.5 min of wall time', '2 h of wall time in 2 starts')
@@ -330,13 +330,13 @@ def time_words(starts: Sequence[Mapping[str, Any]]) -> str:
 
 
 def ends_by(starts: Sequence[Mapping[str, Any]], reason: str) -> int:
-    """Return how many starts ended for this reason."""
+    """Return how many launches ended for this reason."""
     ends = [start.get("end") for start in starts]
     return sum(isinstance(end, dict) and end.get("reason") == reason for end in ends)
 
 
 def _since(start: Start, at: float) -> float:
-    """Return the seconds from a start to ``at``; 0 if the start's time is unreadable or later than ``at``."""
+    """Return the seconds from a launch to ``at``; 0 if the launch's time is unreadable or after ``at``."""
     try:
         return max(at - datetime.fromisoformat(str(start.get("time"))).timestamp(), 0.0)
     except ValueError:

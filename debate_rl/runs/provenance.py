@@ -1,6 +1,6 @@
 """What a run ran on and read (versions, commit, machine, checksums), and what may change when it resumes.
 
-No secrets, and nothing of the environment.
+No secrets and no environment variables are recorded.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def versions() -> dict[str, str]:
 def source_commit() -> str | None:
     """Return the git commit of this code, with "-dirty" if it was changed; None outside of git.
 
-    A wheel installed inside somebody else's repository has no commit: git must know this very file.
+    A wheel installed inside somebody else's repository has no commit: git must track this file.
     """
     here = Path(__file__)
     if _git(here.parent, "ls-files", "--error-unmatch", here.name) is None:
@@ -93,7 +93,7 @@ def usable_cores() -> int:
 
 
 def checksum(path: Path, most: int | None = None) -> str:
-    """Return the SHA-256 of a plain file, in hexadecimal; OSError for another, and above ``most`` bytes."""
+    """Return the SHA-256 of a file, in hexadecimal. OSError if it is not plain or exceeds ``most`` bytes."""
     with open_plain(path, most) as file:
         return file_digest(file, "sha256").hexdigest()
 
@@ -113,7 +113,7 @@ def problems_checksum(problems: Iterable[Problem]) -> str:
 
 
 def is_split_off(config: Config) -> bool:
-    """Whether the held-out problems are a part of what ``env.path`` holds."""
+    """Return whether the held-out problems are split off the problems in ``env.path``."""
     return config.env.path is not None and config.held_out.path is None and config.held_out.kind is None
 
 
@@ -138,9 +138,9 @@ def file_checksums(config: Config) -> dict[str, str]:
 
 
 def prompts_key(name: str) -> str:
-    """Return the key of a prompt set in run.json: "prompts: default", or the path of an own one.
+    """Return the key of a prompt set in run.json: "prompts: default", or the path of the user's own set.
 
-    ValueError if there is no shipped one of that name.
+    ValueError if no shipped set has that name.
     """
     path = prompt_path(name)
     return f"prompts: {name}" if path.parent == SHIPPED else str(path)
@@ -157,10 +157,10 @@ def problems_checksums(
     held_out: Sequence[Problem],
     more: Mapping[str, Sequence[Problem]] | None = None,
 ) -> Mapping[str, str]:
-    """Return the checksums of all sets under names with every setting that they were drawn by.
+    """Return the checksum of each problem set, by a name that contains all settings by which it was drawn.
 
-    So a name that a run had before must have the same problems, from the hub as from a file. ``more``:
-    further held-out sets by name.
+    So if a resumed run has the same name, its problems must be the same, wherever they were read from.
+    ``more``: further held-out sets by name.
     """
     env = config.env.model_dump(exclude_none=True)
     part = config.held_out.model_dump(exclude_none=True, exclude=NOT_DRAWN_BY)
@@ -185,8 +185,8 @@ def problems_checksums(
 class ChangeRules:
     """Which keys of a resumed run may have another value.
 
-    ``may_change``: any value; keys or tables, and "data" for the problems. ``may_grow``: a larger one.
-    ``notes`` say what the change of a key would mean.
+    ``may_change``: keys or tables that may have any value; "data" means the problems. ``may_grow``: keys that
+    may have a larger value. ``notes`` say what the change of a key would mean.
     """
 
     may_change: tuple[str, ...] = ("run", "logging")
@@ -231,7 +231,7 @@ def differences(old: Mapping[str, object], new: Mapping[str, object]) -> dict[st
 
 
 def refusal(changed: Mapping[str, Change], rules: ChangeRules) -> str | None:
-    """Return the refused changes and the ways out, in one line; None when all are allowed."""
+    """Return the refused changes and what to do about them, in one line; None if all are allowed."""
     refused = [key for key, change in changed.items() if not rules.allow(key, change)]
     if not refused:
         return None
@@ -261,12 +261,12 @@ def data_changes(known: Mapping[str, str], now: Mapping[str, str]) -> dict[str, 
 
 
 def data_refusal(changed: Mapping[str, Change], rules: ChangeRules) -> str | None:
-    """Return the refused changes of data and the ways out, in one line; None when all are allowed."""
+    """Return the refused changes of data and what to do, in one line; None if all are allowed."""
     if not changed or rules.allow(DATA, (None, None)):
         return None
     names = ", ".join(sorted(name.removeprefix(f"{DATA}: ") for name in changed))
     return (
-        f"the data changed since this run began: {names}; bring back the files (or the version of this code "
-        "that read them so), choose another run.dir, or go on with the problems as they are read now: "
+        f"the data changed since this run began: {names}; restore the files (or the version of this code "
+        "that read them that way), choose another run.dir, or continue with the problems as read now: "
         f"'run.allow_changes={json.dumps([DATA])}'"
     )

@@ -15,9 +15,9 @@ from debate.values import Value
 
 
 class Memory(Value, frozen=True):
-    """What a run remembers of a problem: its recent pass rate, the newest one, and the step that drew it.
+    """What a run remembers of a problem: the step that drew it, its recent pass rate and its newest one.
 
-    The rates are None until one of its debates was graded.
+    The rates are None until a debate on the problem was graded.
     """
 
     step: int
@@ -64,16 +64,16 @@ def write_trainer(path: Path, parts: Mapping[str, Any]) -> None:
 
 
 def load_trainer(path: Path, parts: Mapping[str, Any], *, restore_rng: bool) -> None:
-    """Load them into the objects given; ValueError for a part that was not saved.
+    """Load the states that ``write_trainer`` wrote into ``parts``. ValueError for a part that was not saved.
 
-    Only tensors and plain values are read: a file that holds more, such as code, is refused.
+    Only tensors and plain values are read: a file that contains anything else, such as code, is refused.
     """
     import torch
 
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
     except (UnpicklingError, EOFError) as error:  # torch's text advises to load it unchecked
-        raise ValueError(f"{path.name} is not a file of tensors and plain values by torch") from error
+        raise ValueError(f"{path.name} must be a file of torch with only tensors and plain values") from error
     for name, part in parts.items():
         if name not in state["parts"]:
             raise ValueError(f"it was saved without {name}")

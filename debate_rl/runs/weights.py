@@ -1,4 +1,4 @@
-"""Find the checkpoint that holds a run's weights, and load it into a model."""
+"""Find the checkpoint with the requested weights of a run, and load it into a model."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class KeptWeights(NamedTuple):
-    """A checkpoint and its policy version, as in transcripts; ``path`` None: the recipe's weights."""
+    """A checkpoint and its policy version, as in transcripts. ``path`` None means the recipe's model."""
 
     path: Path | None
     version: int
@@ -70,7 +70,7 @@ def named_weights(run: Path, name: str) -> list[Path]:
     if not known.get(name):
         steps = ", ".join(str(step_of(path)) for path in good) or "none"
         raise ValueError(
-            f"{run}: has no weights {name!r}: newest, best (train.keep_best), start (a warm start), all, "
+            f"{run}: has no weights {name!r}; use newest, best (train.keep_best), start (a warm start), all, "
             f"or the step of a checkpoint: {steps}"
         )
     return known[name]
@@ -180,10 +180,10 @@ def _refuse_other(names: list[str]) -> None:
 
 
 NARROW = 512
-"""Models below this hidden width use one thread: waking a second one takes longer than a product."""
+"""Models below this hidden width use one thread: waking another takes longer than a matrix product."""
 EXPLICIT = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 FACT = "threads"
-"""The key in run.json."""
+"""The key of the number of threads in run.json."""
 
 
 def use_threads(config: Config) -> tuple[int, str] | None:
@@ -210,7 +210,7 @@ def use_threads(config: Config) -> tuple[int, str] | None:
 
 
 def _kept(run: Path) -> int | None:
-    """Return the number of threads of a run's earlier start; None if unknown."""
+    """Return the number of threads of a run's earlier launch; None if unknown."""
     try:
         facts = read_json(run / "run.json")
     except (OSError, ValueError):

@@ -1,1 +1,1 @@
-"""One run of training: its session, its steps, and what each step rolls out and records."""
+"""One run of training: opening and resuming it, its steps, its checks, and how it ends."""

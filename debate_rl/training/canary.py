@@ -27,8 +27,8 @@ from learner.update.batches import collate
 
 REQUESTS, TOKENS = 4, 16
 BOUNDS = {torch.float32: 1e-4, torch.float16: 0.05, torch.bfloat16: 0.1}
-"""Bounds of the mean distance of log-probabilities: several times what rounding does, .013 to .03 in
-bfloat16."""
+"""Bounds of the mean distance of log-probabilities: several times the distance that rounding causes, which is
+.013 to .03 in bfloat16."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Finding:
 
 def canary_requests(config: Config, problems: Sequence[Problem], policy: Policy) -> tuple[SampleRequest, ...]:
     """Return short requests with prompts of round 0 of the first problems, at the debate's temperatures."""
-    debate = config.debate.model_copy(update={"seats": ()})  # whoever sits there, the policy is compared
+    debate = config.debate.model_copy(update={"seats": ()})  # at every seat, the policy is compared
     requests: list[SampleRequest] = []
     for number in range(REQUESTS):
         seed = derive_seed(config.seed, "canary", number)
@@ -138,7 +138,7 @@ class Canary:
                 return f"temperature: the engine's log-probabilities are those at {name}"
         return (
             f"log-probabilities are {difference:.2g} away from the learner's on average (at most {bound:g}), "
-            "and neither weights nor temperature say why"
+            "and neither weights nor temperature explain it"
         )
 
 
@@ -158,7 +158,7 @@ def _wrong_weights(
 ) -> str | None:
     """Return what is wrong with the engine's weights, or None.
 
-    Either the engine missed the update, took only part of it, or has wrong values.
+    The engine may have missed the update, taken only part of it, or have wrong values.
     """
     compared = own.keys() & found.keys()
     wrong = [name for name in own if name in compared and found[name] != own[name]]
@@ -170,5 +170,5 @@ def _wrong_weights(
         taken = "nothing" if wrong == changed else "not all"
         return f"stale {what}: {taken} of the update was taken, {named}"
     if all(found[name] == (0, 0) for name in wrong):
-        return f"half a file: the engine's {what} is empty in {named}"
+        return f"incomplete file: the engine's {what} is empty in {named}"
     return f"wrong {what}: the engine computes with other values in {named}"

@@ -27,19 +27,19 @@ FAR_FROM: dict[str, Against] = {
     **dict.fromkeys(("ratio", "gradient"), "sampler"),
     **dict.fromkeys(("mismatch", "logprob"), "sampler_before"),
 }
-"""The log-probabilities that the worst tokens of a detector's alarm are far from."""
+"""The log-probabilities from which the trainer's differ most at an alarm's worst tokens, by detector."""
 DEBATES_EVERY = 10
-"""Steps between two looks of the detectors at stored debates."""
+"""Number of steps between two checks of stored debates by the detectors."""
 TOKENS_PRINTED = 3
-"""Tokens that are printed with an alarm; alarms.jsonl has all of them."""
+"""Number of worst tokens that are printed with an alarm; alarms.jsonl has all of them."""
 SEVERITY: dict[Action, int] = {"warn": 0, "checkpoint": 1, "rollback": 2, "stop": 3}
 """Of several alarms at a step, the most severe action is taken."""
 MOST_ROLLBACKS = 1
-"""A later alarm that asks for a rollback ends the run."""
+"""Maximum number of rollbacks of a run. The next alarm that asks for one ends the run."""
 
 
 class Raised(NamedTuple):
-    """A new alarm; ``since``: the step of the alarm itself, which may lie before the step that showed it."""
+    """A new alarm. ``since``: the step that caused it, which may be earlier than the step that showed it."""
 
     since: int
     why: str
@@ -47,7 +47,7 @@ class Raised(NamedTuple):
 
 
 class Guards:
-    """The detectors of a run. ``known`` holds the detectors that have already raised an alarm."""
+    """The detectors of a run. ``known``: the detectors that have already raised an alarm."""
 
     def __init__(self, run: Run) -> None:
         self._run, self._config, self._folder = run, run.config, run.folder
@@ -59,7 +59,7 @@ class Guards:
         )
 
     def act(self, step: int) -> End | None:
-        """Take the most severe action of the alarms that are new after a step.
+        """Take the most severe action among those of the alarms that are new after a step.
 
         Return the end of the run, or None if the run continues.
         """
@@ -77,20 +77,20 @@ class Guards:
         """Rename the checkpoints after an alarm's step; if no checkpoint is left to return to, end the run.
 
         A rollback resumes from an earlier checkpoint with a lower learning rate. run.json records that this
-        start ended in a rollback, and the run is opened again. A run killed at any point resumes to the same
-        state.
+        launch ended in a rollback, and the run is opened again. A run that is killed at any point resumes to
+        the same state.
         """
         again = ends_by(self._folder.starts, "rollback") >= MOST_ROLLBACKS
         kept = checkpoints(self._folder.checkpoints)
         before = [path for path in kept if step_of(path) <= alarm.since]
         if again or not before:
             self._run.save_finished()
-            reason = "it was rolled back before" if again else "no checkpoint is from before it"
+            reason = "the run was rolled back before" if again else "no checkpoint is older than the alarm"
             return End("alarm", f"{alarm.why}; {reason}")
         for path in kept[len(before) :]:
             path.rename(free_name(path.with_name(f"{path.name}.rolled_back")))
         back = step_of(before[-1])
-        self._run.tracker.say(f"rolled back to step {back}; learner.lr is {LOWER:g} of what it was")
+        self._run.tracker.say(f"rolled back to step {back}; learner.lr is multiplied by {LOWER:g}")
         return End("rollback", alarm.why, back_to=back)
 
     def _new(self, step: int) -> list[Reading]:

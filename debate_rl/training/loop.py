@@ -40,14 +40,15 @@ WEIGHTS = (("rewards", "truth_weight"), ("advantages", "lambda_gen"), ("advantag
 
 
 class StuckError(ValueError):
-    """The last steps of a run could not change the weights. The message says how many, and what is saved."""
+    """The last steps of a run could not change the weights. The message says how many and what is saved."""
 
 
 @dataclass(frozen=True)
 class Task:
     """What a run learns from.
 
-    ``step`` does a step and returns its metrics; it calls the function it is given when a phase ends.
+    ``step`` does a step and returns its metrics; when a phase ends, it passes the phase's name to its last
+    argument.
     ``evaluate`` returns held-out figures. ``evaluates_first`` says whether to evaluate before the first step.
     """
 
@@ -205,7 +206,7 @@ def _speed(
 ) -> dict[str, float]:
     """Return tokens per second, and the fractions of time that the learner and the engines were idle.
 
-    ``before`` holds the seconds that each engine had worked before the step.
+    ``before``: the seconds that each engine had worked before the step.
     """
     whole, waited = sum(seconds.values()), seconds["seconds/rollout"]
     speed = {"tokens_per_second": generated / (whole if run.config.train.async_level else waited)}
@@ -251,7 +252,7 @@ def finish_step(
 
 
 def _is_best(run: Run, figures: Mapping[str, float]) -> bool:
-    """Return whether the weights have the best deciding held-out figure so far; if so, record it."""
+    """Return whether the held-out figure by which checkpoints are kept is the best so far; then record it."""
     name = best_by(run.config)
     value = figures.get(name, nan)  # a judge without any valid vote has no accuracy
     better = isfinite(value) and (run.best is None or is_better(name, value, run.best[1]))
@@ -261,7 +262,7 @@ def _is_best(run: Run, figures: Mapping[str, float]) -> bool:
 
 
 def evaluate_first(run: Run, task: Task | None = None) -> dict[str, float]:
-    """Return the held-out figures from before the first step, and store them unless they are stored."""
+    """Evaluate before the first step, if that is due; store the held-out figures and return them."""
     task = task or DEBATES
     figures = _timed_evaluation(run, 0, task) if task.evaluates_first(run) else {}
     if figures:
@@ -293,14 +294,14 @@ def evaluates_first(run: Run) -> bool:
 SAVED_WITHIN_S = 1800
 """Seconds after the last checkpoint at which the next finished step saves one."""
 MAX_BAD_STEPS = 10
-"""Consecutive steps without a finite gradient or reward that end a run."""
+"""Number of consecutive steps without a finite gradient or reward after which a run ends."""
 DEBATES = Task(train_step, evaluate, evaluates_first)
 
 
 def reached_limit(run: Run, spent: float) -> End | None:
     """Return the end of a run that has reached its target or its hours, or None if it continues.
 
-    ``spent``: wall seconds of all starts.
+    ``spent``: wall seconds of all launches.
     """
     train = run.config.train
     if train.target is not None:
@@ -317,7 +318,7 @@ def reached_limit(run: Run, spent: float) -> End | None:
 def check_first_mismatch(run: Run, metrics: Mapping[str, float]) -> None:
     """Warn if sampler and trainer differ by more than rounding in the first step.
 
-    Beyond a limit, end the run.
+    Beyond ``train.max_first_mismatch``, raise ValueError.
     """
     found, most = metrics.get("mismatch_kl", 0.0), run.config.train.max_first_mismatch
     if run.step or found <= MISMATCH:
@@ -325,13 +326,13 @@ def check_first_mismatch(run: Run, metrics: Mapping[str, float]) -> None:
     apart = f"mismatch_mean {metrics['mismatch_mean']:.3g}, mismatch_max {metrics['mismatch_max']:.3g}"
     model, computes = run.config.model, run.learner.compute
     learns = str(computes or resolve_dtype(model)).removeprefix("torch.")
-    cause = "Check that temperature, model, adapter and numeric type are one for both"
+    cause = "Check that temperature, model, adapter and numeric type are the same for both"
     if model.policy == "vllm" and (samples := engine_dtype(model)) != learns:
         cause = (
             f"The learner multiplies in {learns}, the engine in {samples}, and one of them rounds small "
             f'updates of the weights away: set learner.compute = "{samples}"'
         )
-    why = f"sampler and trainer give the same tokens other probabilities ({apart}). {cause}"
+    why = f"sampler and trainer give the same tokens different probabilities ({apart}). {cause}"
     if most is not None and found > most:
         raise ValueError(
             f"step 0: mismatch_kl is {found:.3g}, over train.max_first_mismatch = {most:g}: {why}; nothing "

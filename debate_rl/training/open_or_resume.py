@@ -1,4 +1,4 @@
-"""Open or resume a run: the checkpoint that is taken, and what happens to the files of later steps."""
+"""Open a new run, or resume a run from its newest good checkpoint and set aside files of later steps."""
 
 from __future__ import annotations
 
@@ -47,9 +47,10 @@ def open_training(
 ) -> Iterator[Run]:
     """Open a run: a new run is warm-started if so configured, an old one resumes from its newest checkpoint.
 
-    ``look``: None is ``chosen_here``. ``group``: the processes that learn together, if there are several.
-    ``prepare`` returns the configuration and the problems, once both are checked; ``settings`` returns those
-    of the learner. SIGINT and SIGTERM raise Stopped within: ``debate_rl.training.stops``.
+    ``look``: checks the problems, by default ``chosen_here``. ``group``: the processes that learn together,
+    if there are several. ``prepare`` returns the configuration and the problems, once both are checked;
+    ``settings`` returns the learner's settings. SIGINT and SIGTERM raise Stopped within the block, as
+    ``debate_rl.training.stops`` describes.
     """
     began, since = time.monotonic(), time.time()
     with catch_stops() as stops, ExitStack() as stack:
@@ -134,7 +135,7 @@ def resume(run: Run) -> None:
         run.best = state.best if state.best_of == run.best_of else None
         run.ema, version = dict(state.baselines), state.policy_version
     elif checkpoints(run.folder.checkpoints):
-        warnings.warn(f"{run.folder.path}: no checkpoint is good; the run begins again", stacklevel=2)
+        warnings.warn(f"{run.folder.path}: every checkpoint is damaged; the run begins again", stacklevel=2)
     run.publish(version)
     run.refuse_wrong_engine()
 

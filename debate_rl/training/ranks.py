@@ -1,8 +1,8 @@
 """Processes of one machine that learn together, as torchrun starts them: "ranks".
 
-The first rank holds the run: its folder, problems, policy, engines and figures. It calls the others over
+The first rank has the run: its folder, problems, policy, engines and figures. It calls the others over
 sockets. All ranks do the same work at the same time, each on its share of the model and of the rows. If a
-rank ends, its socket closes; the run then ends too, and its message says what is saved.
+rank ends, its socket closes; the run then ends too, with a message that says what is saved.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ from learner.update.tally import WorstTokens
 GRACE_S = 10.0
 """Seconds that a rank may still wait for a failed one in a collective operation before it exits."""
 START_S = 120.0
-"""Seconds for the other ranks to answer at the start."""
+"""Seconds within which the other ranks must answer at the beginning."""
 SETTLE_S = 0.5
-"""Seconds after a failure in which the end of the rank that caused it shows."""
+"""Seconds to wait after a failure, so that the rank that caused it is seen to have ended."""
 TORCHRUN = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 AGENT = "TORCHELASTIC_USE_AGENT_STORE"
-"""Environment variables of torchrun, removed so that process groups of engines do not read them."""
+"""With ``TORCHRUN``: variables of torchrun, removed so that process groups of engines do not read them."""
 FAILED = 2
 """The exit code of a rank that cannot continue."""
 
@@ -78,7 +78,7 @@ class Share:
 
     @torch.no_grad()
     def take_weights(self, model: Any, reference: bool) -> None:
-        """Copy the trained weights from the first rank's whole ``model``; the other ranks pass None.
+        """Copy the trained weights from the first rank's complete ``model``; the other ranks pass None.
 
         ``reference``: whether to copy them to the reference as well.
         """
@@ -95,7 +95,7 @@ class Share:
 
     @torch.no_grad()
     def give_weights(self, model: Any) -> None:
-        """Copy the trained weights to the first rank's whole ``model``, one tensor at a time."""
+        """Copy the trained weights to the first rank's complete ``model``, one tensor at a time."""
         into = dict(model.named_parameters()) if model is not None else {}
         for name, value in trained(self.learner.model).items():
             full = whole(value.detach())
@@ -103,16 +103,16 @@ class Share:
                 into[name].copy_(full)
 
     def state(self) -> dict[str, Any]:
-        """Return the learner's state: whole on the first rank."""
+        """Return the learner's state, which is complete only on the first rank."""
         return gathered(self.learner.state_dict())
 
     def take_state(self, state: dict[str, Any]) -> None:
-        """Load a state: the whole one on the first rank, its outline on the others."""
+        """Load a state: the first rank passes the complete state, the others its outline."""
         self.learner.load_state_dict(cut(state, self._mesh))
 
 
 class RankedLearner:
-    """The learner of several ranks, used by the first rank; the whole ``model`` follows its weights."""
+    """The learner of several ranks, for the first rank, whose complete ``model`` gets the new weights."""
 
     def __init__(self, group: RankGroup, model: Any, config: Config, settings: LearnerConfig) -> None:
         self._group, self._model = group, model
@@ -158,7 +158,7 @@ class RankedLearner:
         return found
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the whole result of ``Learner.state_dict``."""
+        """Return the complete result of ``Learner.state_dict``."""
         state: dict[str, Any] = self._group.ask("state")
         return state
 
@@ -211,7 +211,7 @@ class RankGroup:
 
     def _lost(self, error: Exception) -> RankError:
         """Return an error that names the rank that ended, or else the first rank whose call failed."""
-        time.sleep(SETTLE_S)  # the one that ended is noticed by then, whoever stumbled over it first
+        time.sleep(SETTLE_S)  # until then, the rank that ended is noticed
         if threading.current_thread() is threading.main_thread():
             _ignore_signals()  # torchrun sends one where a rank ended: this run ends anyway
         gone = [index for index, remote in enumerate(self._others, 1) if not remote.alive]
@@ -281,7 +281,7 @@ def _device_of(config: Config, ranks: Ranks) -> str:
     """Return the device type that ranks learn on. ValueError if this machine or recipe cannot have ranks."""
     device, name = resolve_device(config.model.device), config.model.device
     if os.environ.get("LOCAL_WORLD_SIZE", str(ranks.count)) != str(ranks.count):
-        raise ValueError("torchrun --nnodes: ranks on several machines are not supported; start all on one")
+        raise ValueError("torchrun --nnodes: ranks cannot be on several machines; start all on one machine")
     if device.type not in ("cpu", "cuda") or device.index is not None:
         raise ValueError(
             f"model.device={name!r}: each of {ranks.count} ranks needs a GPU of its own; set auto or cpu"
@@ -293,14 +293,14 @@ def _device_of(config: Config, ranks: Ranks) -> str:
         )
     if config.model.quantization != "none":
         raise ValueError(
-            f'model.quantization = "{config.model.quantization}": a quantized base is not shared by several '
-            "ranks; start one process, or leave it out"
+            f'model.quantization = "{config.model.quantization}": a quantized base cannot be shared by '
+            "several ranks; start one process, or leave the key out"
         )
     if config.learner.compile:
-        raise ValueError("learner.compile = true: is for a single process; leave it out")
+        raise ValueError("learner.compile = true: works only in a single process; leave it out")
     if config.engine.kind != "local":
         raise ValueError(
-            f'engine.kind = "{config.engine.kind}": does not learn in this process; start one process'
+            f'engine.kind = "{config.engine.kind}": learns in other processes; start one process only'
         )
     if resolve_dtype(config.model) == torch.float16:
         raise ValueError("model.dtype=float16: cannot be trained by several ranks; set bfloat16 or float32")
@@ -315,7 +315,7 @@ def _device_of(config: Config, ranks: Ranks) -> str:
 def _join(kind: str, ranks: Ranks, home: str | None) -> tuple[Share, list[Address]]:
     """Join the process group; return this rank's share, and the addresses of all ranks.
 
-    The addresses lie in the first rank's folder ``home``.
+    The addresses are sockets in the first rank's folder ``home``.
     """
     if kind == "cuda":
         torch.cuda.set_device(ranks.index)

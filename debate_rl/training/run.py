@@ -50,10 +50,10 @@ Reason: TypeAlias = Literal["steps", "target", "hours", "alarm", "rollback", "si
 BY_ALARM: tuple[Reason, ...] = ("alarm", "rollback")
 """Reasons for which a command's exit code is 1: steps are left to do."""
 LOWER = 0.5
-"""The factor of a rollback on the learning rate."""
+"""A rollback multiplies the learning rate by this factor."""
 Look: TypeAlias = Callable[[Problems], Mapping[str, bool | float]]
-"""Looks at the problems before any model is loaded or anything written: it may refuse the run, and returns
-the values chosen for settings that are "auto"."""
+"""A check of the problems, before any model is loaded or anything is written. It may refuse the run, and it
+returns the values chosen for settings that are "auto"."""
 
 
 class EngineError(ValueError):
@@ -76,10 +76,10 @@ class End:
 class Run:
     """The parts of an open run, and the state of its steps.
 
-    ``step``: the next step; ``ema``: running means of the baseline "rae". ``best``: the step with the highest
+    ``step``: the next step; ``ema``: running means of the baseline "rae". ``best``: the step with the best
     ``train.keep_best`` so far, and that figure. ``saved``: the newest checkpoint's step; ``saved_at``: when
-    it was written, in seconds of ``clock``. ``began``: when the run began to be opened, in seconds of
-    ``time.monotonic``. ``threads``: a line about those of a CPU. ``fault``: what is wrong with the engine.
+    it was written, in seconds of ``clock``. ``began``: when opening the run began, in seconds of
+    ``time.monotonic``. ``threads``: a line about the CPU's threads. ``fault``: what is wrong with the engine.
     """
 
     config: Config
@@ -133,7 +133,7 @@ class Run:
 
     @cached_property
     def ledger(self) -> LabelLedger:
-        """Names the problems whose labels were used; opened once the run is restored."""
+        """Records the problems whose labels were used; opened once the run is restored."""
         from debate_rl.rollouts.records import LabelLedger
 
         return LabelLedger(self.folder.labels, self.step)
@@ -146,7 +146,8 @@ class Run:
     def publish(self, version: int) -> dict[str, float]:
         """Send the learnt weights to the policy, and return the metrics of the canary.
 
-        An engine with weights of its own is compared with the learner immediately. ``fault`` is the result.
+        An engine with weights of its own is immediately compared with the learner. ``fault`` is set to what
+        is wrong, or to None.
         """
         try:
             run_async(self.policy.update(self.model, version))
@@ -173,7 +174,7 @@ class Run:
 
     @property
     def best_of(self) -> str:
-        """The figure and the problems that choose the best checkpoint. A change begins a new choice."""
+        """The figure and the problems by which the best checkpoint is chosen; a new choice if they change."""
         return f"{best_by(self.config)} on {problems_checksum(self.data.never_trained)}"
 
     def save(self) -> None:
@@ -198,14 +199,14 @@ class Run:
         self.saved, self.saved_at = self.step, self.clock()
 
     def save_finished(self) -> None:
-        """Write the finished steps, unless they are in a checkpoint."""
+        """Write a checkpoint of the finished steps, unless there is one."""
         if self.saved != self.step:
             self.save()
 
     def saved_words(self) -> str:
-        """Return what a resumed run begins from."""
+        """Return a line on what is saved, from which the same command resumes."""
         if self.saved == 0:
-            return "no step is saved; the same command begins with the first"
+            return "no step is saved; the same command begins again with the first step"
         done = f"{self.saved} of {self.config.train.steps} steps"
         return f"{done} are saved in {self.folder.checkpoints}; the same command resumes from there"
 
@@ -213,7 +214,7 @@ class Run:
     def finished_steps_saved(self) -> Iterator[None]:
         """Save the finished steps if the next step fails before its updates have begun.
 
-        The draws and running means of the failed step are put back. A GPU out of memory ends the run with a
+        The draws and running means of the failed step are restored. A GPU out of memory ends the run with a
         ValueError that says what to lower.
         """
         means, memory = dict(self.ema), dict(self.sampler.memory)

@@ -1,4 +1,4 @@
-"""The weights that a run begins with: of its own warm start, of another run's, or as the model has them."""
+"""The weights that a run begins with: from its own warm start, from another run, or the model's own."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from debate_rl.sampling.problems import Problems
 from debate_rl.warm_start.training import warm_start
 
 JITTER = 1e-6
-"""About ten times the rounding error of a float32 number, relative to its size."""
+"""The relative change of a weight: about ten times the rounding error of float32."""
 
 
 def start_weights(
     config: Config, folder: RunFolder, model: Any, tokenizer: Any, data: Problems, policy: Policy
 ) -> None:
-    """Load or compute the weights that a run starts from, and save them: they are the reference of the KL.
+    """Load or compute the weights that a run starts from, and save them as the reference of the KL penalty.
 
     A resumed run loads the saved weights. ``train.jitter`` perturbs them before they are saved. The folder
     is recorded as a run once the weights of another run have loaded. ValueError if a run with checkpoints has
-    lost its start weights, because ``warm_start.from_run`` may have learnt further since.
+    lost its start weights, because ``warm_start.from_run`` may have been trained further since.
     """
     settings, home = config.warm_start, folder.path / WARM_START
     wanted = settings.steps > 0 or settings.from_run is not None

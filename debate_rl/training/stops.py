@@ -2,15 +2,15 @@
 
 SIGINT (Ctrl-C) and SIGTERM:
 
-before the first step    the start ends at once; a warm start begins again
-while debates are held   they are dropped at once (``interruptible``), and random generators are put back to
-                         their states before (``Run.finished_steps_saved``)
+before the first step    the command ends at once; the next launch repeats a warm start from its beginning
+while debates are held   they are dropped at once (``interruptible``), and random generators are restored to
+                         their states before the step (``Run.finished_steps_saved``)
 in the rest of a step    grading, learning, writing and evaluating continue to the step's end (``deferred``)
 then                     the finished steps are saved (``Run.end_recorded``), and Stopped says how to resume
-at a second signal       the run leaves wherever it is, and saves nothing
+at a second signal       the run ends at once wherever it is, and saves nothing
 
-A thread names a phase that takes over ten minutes while it lasts (``StallWatch``); it never ends anything.
-The detector ``stall`` sees such a step when it is over.
+While a phase takes over ten minutes, a thread prints the phase's name (``StallWatch``); it never ends
+anything. The detector ``stall`` reports such a step when the step is over.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 ASYNCIO = os.path.dirname(asyncio.__file__) + os.sep
 STALLED_S, LOOK_S = 600.0, 5.0
 NEXT = {"": "rollout", "rollout": "reward", "reward": "learn", "verify": "reward", "learn": "record"}
-"""The phase that follows another; of further debates in a step, ``reward`` precedes ``rollout``."""
+"""The phase that follows each phase. For further debates in a step, ``rollout`` follows ``reward``."""
 HOME = Path(__file__).parents[2]
 OURS = tuple(
     f"{HOME / name}/" for name in ("debate", "debate_rl", "envs", "learner", "rewards", "transcripts")
 )
-WAITING = "the step that is being learnt from is finished and saved first; a second signal leaves at once"
+WAITING = "the current step is finished and saved first; a second signal ends the run at once"
 
 
 class Stopped(KeyboardInterrupt):
@@ -58,7 +58,7 @@ class Stopped(KeyboardInterrupt):
         return 128 + self.signum
 
     def __str__(self) -> str:
-        how = "left at once" if self.at_once else "stopped"
+        how = "ended at once" if self.at_once else "stopped"
         return f"{how} by {signal.Signals(self.signum).name}; {self.kept}"
 
 
@@ -79,7 +79,7 @@ class Stops:
         self._signal: int | None = None
 
     def handle(self, signum: int, frame: FrameType | None = None) -> None:
-        """Take a signal."""
+        """Handle a signal, as a handler for ``signal.signal``."""
         if self._signal is not None:
             raise Stopped(signum, at_once=True)
         self._signal = signum
@@ -118,7 +118,7 @@ class Stops:
 
 
 def raise_from_signal(frame: FrameType | None, stop: Callable[[], object]) -> None:
-    """Call ``stop``, which raises, after a signal in this frame; in asyncio's own code, one turn later.
+    """Call ``stop``, which raises, after a signal in this frame; in asyncio's code, one loop turn later.
 
     An exception raised in asyncio's own code loses the current task, and closing the loop then waits for
     that task forever.
@@ -152,7 +152,7 @@ def catch_stops() -> Iterator[Stops]:
 
 
 class StallWatch:
-    """Prints a line if no phase ends (``begin``, ``lap``) for ``stalled_s`` seconds, then twice that, etc."""
+    """Prints a line if no phase (``lap``) ends in ``stalled_s`` seconds, then after twice that, etc."""
 
     def __init__(
         self, say: Callable[[str], None], *, stalled_s: float = STALLED_S, look_s: float = LOOK_S

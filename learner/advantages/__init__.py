@@ -1,4 +1,4 @@
-"""Turn rewards into advantages: first each stream separately (``streams``), then per turn (``turns``)."""
+"""Turn rewards into advantages: first each stream separately (``baselines``), then per turn (``turns``)."""
 
 from learner.advantages.baselines import stream_advantages
 from learner.advantages.config import AdvantageConfig, Author, StreamSettings

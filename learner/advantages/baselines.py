@@ -26,7 +26,7 @@ Values: TypeAlias = NDArray[np.float64]
 GROUP_STD_EPS = 1e-4
 BATCH_STD_FLOOR = 0.1
 SAME = 1e-9
-"""Equal values whose fitted baselines are closer than this differ only by rounding."""
+"""If the fitted baselines of equal values are closer than this, they differ only by rounding."""
 
 
 def stream_advantages(
@@ -205,9 +205,9 @@ def returns(
         G_t = r_t + gamma r_{t+1} + gamma^2 r_{t+2} + ...   over one agent's rounds [Sutton, Barto 2018, 3.3]
 
     A solution that its author builds on is then rewarded for later results. With truth only in the last
-    round, gamma = 0.7 gives the earlier rounds 0.7, 0.49, ... of it. ``values``: the reward of each turn. A
-    turn without a value gets the discounted return of the agent's next turn, or None without a later value.
-    Ballots get None.
+    round, gamma = 0.7 gives the earlier rounds 0.7, 0.49, ... of that reward. ``values``: the reward of each
+    turn. A turn without a value gets the discounted return of the agent's next turn, or None without a later
+    value. Ballots get None.
     """
     if not discount:
         return list(values)

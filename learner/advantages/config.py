@@ -18,16 +18,17 @@ class StreamSettings(Settings):
     """How one stream is centred and scaled."""
 
     baseline: Baseline = "group"
-    """What is subtracted from a reward: the mean of its group ("group"), the mean of the others ("rloo"), the
-    running mean of the persona ("rae"), or nothing."""
+    """What is subtracted from a reward: the mean of its group ("group"), the mean of the other rewards in its
+    group ("rloo"), the running mean of the persona ("rae"), or nothing ("none")."""
     scale: Scale = "group"
-    """What the result is divided by: the standard deviation of the group or of the batch (at least 0.1), or
-    nothing. With ``learner.loss = "dr_grpo"`` the default is nothing."""
+    """What the reward minus its baseline is divided by: the standard deviation of the group ("group") or of
+    the batch ("batch", at least 0.1), or nothing ("none", the default with ``learner.loss = "dr_grpo"``)."""
     key: Key = "auto"
-    """Which turns form a group. "round": the turns of one problem and round, over all its debates. "persona"
-    and "debate" divide these turns by persona or by debate. "pair" (judges only) divides them by the side of
-    the right solution; both sides count equally. Two keys add an effect to the group mean of "round", fitted
-    over the problems of a step (learner.advantages.context_effects). "persona_effect": that of the persona.
+    """Which turns form a group. "round": the turns of one problem and round, over all debates of the problem.
+    "persona" and "debate" divide these turns by persona or by debate. "pair" (judges only) divides them by
+    whether the right solution was shown first or second; both sides count equally. Two keys add an effect to
+    the group mean of "round", fitted over the problems of a step (learner.advantages.context_effects).
+    "persona_effect": the effect of the persona.
     "context": the effect of whether the agent was right before, and of how many right solutions it read.
     "auto" is "persona_effect" if the temperatures of personas differ, else "round"."""
 
@@ -53,37 +54,37 @@ class AdvantageConfig(Settings):
     """
 
     peer: StreamSettings = StreamSettings(baseline="none", scale="none")
-    """Votes received."""
+    """Rewards by votes received."""
     truth: StreamSettings = StreamSettings()
-    """Ground truth."""
+    """Rewards by ground truth."""
     judge: StreamSettings = StreamSettings()
-    """Votes given."""
+    """Rewards for votes given."""
     shaping: StreamSettings = StreamSettings(scale="none")
-    """Novelty, copies and length, added to peer and truth."""
+    """Rewards for novelty, copies and length; their advantages are added to those of peer and truth."""
     likelihood: StreamSettings = StreamSettings()
-    """Likelihood of the gold answer, added with ``rewards.likelihood_weight``."""
+    """Rewards by the likelihood of the gold answer; their weight is ``rewards.likelihood_weight``."""
     persuasion: StreamSettings = StreamSettings(scale="none")
-    """Rewards of criticism, in a critique."""
+    """Rewards of criticism. Only for ``debate.protocol = "critique"``."""
     format: StreamSettings = StreamSettings(scale="none")
-    """Comparisons that were due and are missing; applied to the judge's tokens."""
+    """Rewards for comparisons that were due and are missing; they apply to the judge's tokens."""
     discount: float = Field(default=0.0, ge=0, le=1)
     """Discount of later rounds in the return of an earlier solution: r_t + discount * r_{t+1} + ... for peer
-    and truth. 0 rewards each round for itself."""
+    and truth. With 0, each round is rewarded only for itself."""
     mixed: StreamSettings = StreamSettings()
     """Peer and truth as one reward; only with ``rewards.mix = "rewards"``."""
     lambda_gen: Weight = 1.0
-    """Weight of the generator's advantages. At 0 only KL and entropy act on its tokens."""
+    """Weight of the generator's advantages. At 0 only KL and entropy act on the generator's tokens."""
     lambda_judge: Weight = 1.0
-    """Weight of the judge's advantages. At 0 only KL and entropy act on its tokens."""
+    """Weight of the judge's advantages. At 0 only KL and entropy act on the judge's tokens."""
     lambda_critic: Weight = 1.0
-    """Weight of the critics' advantages, in a critique."""
+    """Weight of the critics' advantages. Only for ``debate.protocol = "critique"``."""
     evaluation: Author = "judge"
-    """Whose advantage the evaluation section of a turn with a due comparison gets: the generator's, the
-    judge's (whose votes it prepares), or the sum of both. With the judge's share, ``learner.beta_judge``, the
-    ratio of gspo and ``learner.normalise`` treat it as judge tokens."""
+    """Which advantage the evaluation section gets, in a turn in which a comparison is due: the generator's,
+    the judge's (the evaluation prepares its votes), or the sum of both. With "judge" and "both",
+    ``learner.beta_judge``, the ratio of gspo and ``learner.normalise`` treat its tokens as judge tokens."""
     keep_unrewarded: bool = False
-    """Keep turns without a reward as rows with advantage 0, so that a KL acts on them. For example,
-    ``learner.beta_judge`` then acts on ballots about problems without labels."""
+    """Keep turns without a reward as rows with advantage 0, so that the KL penalty acts on them. For
+    example, ``learner.beta_judge`` then acts on ballots about problems without labels."""
 
     @model_validator(mode="after")
     def _only_judges_have_pairs(self) -> Self:
@@ -99,5 +100,5 @@ class AdvantageConfig(Settings):
         return {name: own.key for name, own in streams.items() if isinstance(own, StreamSettings)}
 
     def at_step(self, step: int) -> Self:
-        """Return the settings of a step, with a number instead of every ramp."""
+        """Return the settings at a step, with a number instead of every ramp."""
         return settings_at(self, step)

@@ -1,4 +1,4 @@
-"""A baseline that knows what a turn was shown: problem and context, fitted over a step.
+"""A baseline that depends on what a turn was shown: problem and context, fitted over a step.
 
 From the second round on, the turns of a group answer different prompts. An agent that was right before, or
 was shown a right solution, is usually right again. So relative to the mean of the problem, a copied answer
@@ -76,7 +76,7 @@ def context_of(turn: Turn, right: Mapping[TurnId, bool]) -> tuple[bool | None, i
 def context_effects(
     values: Sequence[float | None], groups: Sequence[Hashable], contexts: Sequence[Hashable]
 ) -> Effects:
-    """Return the effects of contexts on the values, fitted together with a mean for each group; 0 for None.
+    """Return the effects of contexts on the values, fitted with a mean for each group; 0 for a value None.
 
     >>> found = context_effects([1.0, 0.0, 1.0, 0.0], "ppqq", "xyxy")
     >>> found.offset.round(3).tolist()  # of two turns each: two thirds of +.5 and -.5

@@ -24,7 +24,7 @@ def truncated_importance(inputs: LossInputs, cap: float) -> tuple[Tensor, dict[s
     importance sampling: Ionides 2008; Yao et al., "Your efficient RL framework secretly brings you off-policy
     RL training", 2025]. Weights are not negative and every loss here is linear in the size of an advantage,
     so weighting the advantage is the same as weighting the token's loss. ``tis_mean`` and ``tis_max`` are
-    over the weights before the cap. ``tis_truncated`` is the fraction above it.
+    over the weights before the cap. ``tis_truncated`` is the fraction of weights above it.
     """
     mask = inputs.mask.bool()
     gap = where(mask, inputs.old_logprobs, 0.0) - where(mask, inputs.sampling_logprobs, 0.0)
@@ -38,10 +38,10 @@ def masked_importance(inputs: LossInputs, cap: float) -> tuple[Tensor, dict[str,
     """Return the advantages (B, T) times exp(sum of old_logprob - sampling_logprob), and the metrics.
 
     The sum is over the tokens of one stream in a row, as in gspo. If the weight is above ``cap``, it becomes
-    0: these tokens are not learned, but still count in denominators [masked importance sampling of sequences:
-    Liu et al., "When speed kills stability", 2025; the default of TRL 1.16, ``sequence_mask``, with a cap of
-    3]. No lower bound is needed, because a weight far below 1 is already close to 0. The metrics are as in
-    ``truncated_importance``, over the weights of sequences.
+    0: these tokens are not trained on, but still count in denominators [masked importance sampling of
+    sequences: Liu et al., "When speed kills stability", 2025; the default of TRL 1.16, ``sequence_mask``,
+    with a cap of 3]. No lower bound is needed, because a weight far below 1 is already close to 0. The
+    metrics are as in ``truncated_importance``, over the weights of sequences.
     """
     mask = inputs.mask.bool()
     gap = where(mask, inputs.old_logprobs, 0.0) - where(mask, inputs.sampling_logprobs, 0.0)

@@ -20,7 +20,7 @@ def dr_grpo(inputs: LossInputs, config: LossConfig) -> LossOutputs:
     """Return the loss and its metrics. ValueError without ``max_tokens``."""
     most = config.max_tokens
     if most is None:
-        raise ValueError("dr_grpo divides by max_tokens, which is None: set it (learner.max_tokens)")
+        raise ValueError("dr_grpo divides by max_tokens, which is None; set learner.max_tokens")
     surrogate, metrics = clipped_surrogate(inputs, config)
     penalty, kl_metrics = kl_penalty(inputs, config)
 

@@ -88,4 +88,4 @@ def _betas(config: LossConfig) -> tuple[float, float]:
 def _refuse_no_reference(config: LossConfig) -> None:
     beta, beta_judge = _betas(config)
     if beta or beta_judge:
-        raise ValueError(f"beta={beta}, beta_judge={beta_judge}, but ref_logprobs is None")
+        raise ValueError(f"beta={beta}, beta_judge={beta_judge}, but ref_logprobs is None; pass it")

@@ -39,7 +39,7 @@ class Totals:
     """The size of a whole batch: rows, rows with any masked-in token (``sequences``), and masked-in tokens.
 
     ``streams``: the sizes of the generator's and of the judge's tokens alone. Their ``rows`` count only rows
-    with any.
+    with any such token.
     """
 
     rows: int
@@ -101,7 +101,7 @@ class LossOutputs:
     """``loss`` is a scalar to call backward on. ``metrics`` are detached scalars over the masked tokens.
 
     A metric whose name ends in ``_max`` is a maximum; the others are means over tokens. If no token is in the
-    mask, they are not finite.
+    mask, the metrics are not finite.
     """
 
     loss: Tensor

@@ -1,7 +1,7 @@
 """Rows as padded tensors, cut into micro-batches of similar lengths, or as trees that share common prefixes.
 
 The agents of a round read the same problem and the same peers, so their prompts differ only in the last
-tokens, and prompts are most of what a learner reads. The rows of a tree become segments of one packed
+tokens, and most tokens that a learner reads are in prompts. The rows of a tree become segments of one packed
 sequence, each before the segments that continue it. A token sees its own segment up to itself, and all
 earlier segments on the path from the root. Together these are exactly its row up to the token.
 """
@@ -24,9 +24,10 @@ from learner.types import Row
 from learner.update.tree_attention import Calls, Segment, calls_of
 
 LEVELS = 16
-"""The maximum number of segments that a row shares, one after the other.
+"""The maximum number of successive segments that a row shares with others.
 
-These are the rules, the problem, and the rounds of a debate if all are shown. Each level is a kernel call.
+Such segments are the rules, the problem, and the rounds of a debate if all are shown. Each level of
+segments costs a kernel call.
 """
 LEAST = 32
 """The minimum number of shared tokens that is worth a separate segment."""
@@ -34,7 +35,7 @@ LEAST = 32
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Packed:
-    """U tokens that hold all rows.
+    """A packed sequence of U tokens that contains all rows.
 
     ``tokens`` (U,), and ``positions`` (U,), the positions of tokens in their rows.
 
@@ -64,9 +65,9 @@ def pack(rows: Sequence[NDArray[np.int64]], *, levels: int = LEVELS, least: int 
     paths: list[NDArray[np.int64]] = [np.empty(0, np.int64)] * len(rows)
 
     def place(first: int, last: int, depth: int, path: NDArray[np.int64], level: int) -> None:
-        """Place the tokens after the first ``depth`` of the rows first to last.
+        """Place the tokens after the first ``depth`` tokens of the rows from ``first`` to ``last``.
 
-        ``path``: where those are packed.
+        ``path``: the packed positions of those first tokens.
         """
         for begin, end in _runs(shared, first, last, depth + least, together=level < levels):
             row = rows[order[begin]]
@@ -92,10 +93,10 @@ def pack(rows: Sequence[NDArray[np.int64]], *, levels: int = LEVELS, least: int 
 
 
 def _without_beginnings(rows: Sequence[NDArray[np.int64]]) -> tuple[list[int], dict[int, int]]:
-    """Return the sorted rows without those that are a prefix of another row, and for each prefix that row.
+    """Return the rows that are no prefix of another row, and for each prefix a row that continues it.
 
-    The first part is in lexicographic order. The turns of a conversation are such rows: however many there
-    are, they need only the segments of the longest.
+    The first part is in lexicographic order. The turns of a conversation are prefixes of its last turn:
+    however many there are, they need only the segments of the longest.
 
     >>> _without_beginnings([np.array([5]), np.array([5, 6, 7]), np.array([5, 6]), np.array([4])])
     ([3, 1], {2: 1, 0: 1})
@@ -114,7 +115,7 @@ def _without_beginnings(rows: Sequence[NDArray[np.int64]]) -> tuple[list[int], d
 def _runs(
     shared: Sequence[int], first: int, last: int, least: int, *, together: bool
 ) -> list[tuple[int, int]]:
-    """Return runs of the rows first to last whose neighbours share ``least`` tokens.
+    """Return the rows from ``first`` to ``last`` as runs whose neighbours share ``least`` tokens or more.
 
     Unless ``together``, each row is a run of its own.
     """
@@ -240,9 +241,9 @@ def micro_batches(
 
 
 def stars(rows: Sequence[Row]) -> list[list[Row]]:
-    """Return the rows by debate and round.
+    """Return the rows as stars: the rows of one debate and round.
 
-    The rows of such a star share their prompt except for its last tokens.
+    The rows of a star share their prompt except for its last tokens.
 
     If the history grows from round to round, all rows of a debate share it and stay together.
     """
@@ -340,7 +341,7 @@ def collate(rows: Sequence[Row], *, device: torch.device | str = "cpu", pad_id: 
     """
     for row in rows:
         if row.action_mask[0]:
-            raise ValueError(f"group {row.group_id!r}, {row.turn}: the first token of a row has no context")
+            raise ValueError(f"group {row.group_id!r}, {row.turn}: the first token cannot be an action")
     mask = _pad([row.action_mask for row in rows], False, "cpu")
     return MicroBatch(
         input_ids=_pad([row.input_ids for row in rows], pad_id, device),

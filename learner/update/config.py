@@ -28,28 +28,30 @@ class LearnerConfig(Seeded):
     rate: raise ``lr``. Ratios of gspo stay close to 1: its paper uses eps 3e-4 and eps_hi 4e-4. Ratios of
     dppo_tv and dppo_kl are relative to the sampler."""
     eps: float = Field(default=0.2, gt=0)
-    """Clip range of the ratio below 1 (cispo has none). For dppo_tv: the largest loss of probability of a
-    token. For dppo_kl: the largest divergence in nats, usually 0.05."""
+    """Clip range of the ratio below 1 (cispo has none). For dppo_tv: the largest decrease of a token's
+    probability. For dppo_kl: the largest divergence in nats, usually 0.05."""
     eps_hi: float | None = Field(default=None, gt=0)
-    """Clip range above 1. None uses ``eps``, and 0.28 for dapo."""
+    """Clip range of the ratio above 1. None uses ``eps``, and 0.28 for dapo."""
     normalise: Literal["joint", "stream"] = "joint"
     """How token losses are averaged. "joint": over generator and judge tokens together, so a long solution
     lowers the weight of the judge tokens in its row. "stream": over each stream's own tokens and rows; the
     two means are added."""
     max_tokens: int | None = Field(default=None, ge=1)
-    """The constant divisor of dr_grpo, for instance the completion limit."""
+    """The constant by which dr_grpo divides the loss, for instance the completion limit."""
     beta: float = Field(default=0.0, ge=0)
-    """Weight of the KL divergence to the reference model. 0 loads no reference, unless ``keep_reference``."""
+    """Weight of the KL divergence to the reference model. 0 loads no reference, unless
+    ``keep_reference`` is true."""
     beta_judge: float | None = Field(default=None, ge=0)
     """KL weight on judge tokens. None uses ``beta``."""
     keep_reference: bool = False
-    """Keep a reference model even if ``beta`` is 0: its KL is logged, and the likelihood reward reads with it
-    (``rewards.likelihood_weight``). Full weights need a copy; an adapter is switched off."""
+    """Keep a reference model even if ``beta`` is 0: the KL to it is logged, and the likelihood reward uses it
+    (``rewards.likelihood_weight``). With full weights it is a copy of the model; with an adapter, no
+    copy is needed."""
     reference_every: int = Field(default=0, ge=0)
-    """Steps between updates of the reference to the current weights. 0 keeps the weights at the start of
-    training. The metric ``reference_step`` names the step."""
+    """Steps between updates of the reference to the current weights. 0 keeps the initial weights.
+    The metric ``reference_step`` is the step of the reference's weights."""
     kl: Literal["k1", "k2", "k3"] = "k3"
-    """KL estimator. "k3" and "k2" suit a loss, "k1" a reward."""
+    """KL estimator. "k2" and "k3" are for ``kl_in = "loss"``, "k1" is for "reward"."""
     kl_in: Literal["loss", "reward"] = "loss"
     """Add beta * KL to the loss, or subtract it from each token's advantage ("reward")."""
     entropy_bonus: float = Field(default=0.0, ge=0)
@@ -57,12 +59,12 @@ class LearnerConfig(Seeded):
     tis_cap: Annotated[float, Field(ge=0)] | Literal["auto"] = "auto"
     """Truncated importance sampling: weight each token by min(exp(trainer - sampler), cap). 0 turns it off; 2
     is usual. "auto" is 2 if a separate engine samples, because its log-probabilities differ slightly from the
-    trainer's (``mismatch_kl``). It is 0 if the trained model samples itself. It is also 0 for dppo_tv and
-    dppo_kl, and in your own training loop."""
+    trainer's (``mismatch_kl``). It is 0 if the trained model itself samples, for dppo_tv and dppo_kl, and
+    in your own training loop."""
     tis: Literal["token", "sequence_mask"] = "token"
     """What ``tis_cap`` limits. "token": the weight of each token. "sequence_mask": the product of the weights
-    of one stream's tokens in a row. If it exceeds the cap, these tokens are dropped from the loss (TRL's
-    default, with a cap of 3)."""
+    of one stream's tokens in a row. If the product exceeds the cap, these tokens are dropped from the loss
+    (TRL's default, with a cap of 3)."""
     max_staleness: int | None = Field(default=None, ge=0)
     """Drop rows sampled from weights more than this many updates old. None is ``train.async_level`` + 1 in a
     run, and no limit in a training loop of your own."""
@@ -71,8 +73,8 @@ class LearnerConfig(Seeded):
     betas: tuple[float, float] = (0.9, 0.95)
     """Decay rates of AdamW."""
     adam_eps: float | None = Field(default=None, gt=0)
-    """Epsilon of AdamW. None is 1e-8 for float32 weights with warm-up, so that small gradients of large
-    models still move them (``update_per_lr``), and 1e-5 otherwise: 1e-7 without warm-up is known to
+    """Epsilon of AdamW. None is 1e-8 for float32 weights with warm-up, so that small gradients still change
+    the weights of large models (``update_per_lr``), and 1e-5 otherwise: 1e-7 without warm-up is known to
     diverge."""
     max_grad_norm: float = Field(default=1.0, gt=0)
     """Clip the gradient to this norm."""
@@ -85,22 +87,23 @@ class LearnerConfig(Seeded):
     epochs: int = Field(default=1, ge=1)
     """Passes over the rows of a step."""
     micro_batch_tokens: int = Field(default=8192, ge=1)
-    """Tokens of one forward pass, padding included. Changes memory and speed, not the result. With
-    ``model.policy = "vllm"`` the default is 16384."""
+    """Maximum tokens of one forward pass, padding included. This changes memory and speed, not the result.
+    With ``model.policy = "vllm"`` the default is 16384."""
     share_prefixes: bool = False
     """Compute shared prompt prefixes of rows once. The result is the same up to rounding. With
     ``model.policy = "vllm"`` the default is true."""
     compute: Literal["auto", "float32", "bfloat16"] = "auto"
-    """Data type of matrix products. "auto" is bfloat16 for float32 weights on a GPU, and the type of the base
-    under an adapter. Gradients, logits and losses stay float32. A model that samples in this process uses
-    this type too, and its logits are rounded to it."""
+    """Data type of matrix products. "auto" is bfloat16 for float32 weights on a GPU, and with an adapter the
+    type of the base model. Gradients, logits and losses stay float32. A model that samples in this process
+    uses this type too, and its logits are rounded to it."""
     compile: bool = False
     """Compile the trained layers with torch.compile, which needs Triton or a C compiler and minutes in the
-    first step. The result is the same up to rounding. Single process only. Not measured on a GPU yet."""
+    first step. The result is the same up to rounding. Works in a single process only. Not measured on a GPU
+    yet."""
     gradient_checkpointing: bool | Literal["auto"] = "auto"
     """Recompute activations in the backward pass: less memory, same result. It costs a third more compute
-    with full weights, and half more with an adapter. "auto" turns it on where the run would otherwise use
-    more than 90% of the memory, as forecast; in a training loop of your own it is off."""
+    with full weights, and half more with an adapter. "auto" turns it on if the run is forecast to use more
+    than 90% of the memory without it; in a training loop of your own it is off."""
     old_logprobs: Literal["recompute", "sampling"] = "recompute"
     """Denominator of the ratios: the trainer's log-probabilities before the first update ("recompute"), or
     the sampler's ("sampling")."""
@@ -128,10 +131,10 @@ class LearnerConfig(Seeded):
                 f"{self.loss} already do that; leave out tis_cap"
             )
         if self.tis == "sequence_mask" and self.tis_cap == 0:
-            raise ValueError('tis = "sequence_mask" drops rows above tis_cap, which is 0; set it to 3')
+            raise ValueError('tis = "sequence_mask" drops rows above tis_cap, which is 0; set tis_cap to 3')
         if self.reference_every and not self.needs_reference:
             raise ValueError(
-                f"reference_every={self.reference_every} refreshes the reference of the KL, but beta is 0"
+                f"reference_every={self.reference_every} updates the KL reference, but beta is 0; set beta"
             )
         return self
 
@@ -162,7 +165,7 @@ def check_settings(config: LearnerConfig, total_steps: int | None) -> None:
         )
     if config.needs_reference and (config.kl, config.kl_in) == ("k1", "loss"):
         notes.append(
-            'learner.kl="k1" as a loss holds nothing: its gradient is zero on average; '
+            'learner.kl="k1" as a loss has no effect: its gradient is zero on average; '
             'choose k2 or k3, or learner.kl_in="reward"'
         )
     if config.tis == "sequence_mask" and not config.caps_weights:
@@ -176,7 +179,7 @@ def check_settings(config: LearnerConfig, total_steps: int | None) -> None:
     if idle := idle_settings(config):
         notes.append(
             f"{'; '.join(idle)}: with one update in a step (learner.epochs = learner.minibatches = 1) and "
-            "recomputed old log-probabilities every ratio is 1; raise learner.minibatches, or leave it out"
+            "recomputed old log-probabilities every ratio is 1; raise learner.minibatches, or leave these out"
         )
     for note in notes:
         warnings.warn(note, stacklevel=4)

@@ -19,17 +19,17 @@ from learner.update.tally import floats
 from learner.update.tree_attention import attending_in_trees
 
 RESHAPED_LOGITS = ("final_logit_softcapping", "logit_scale", "logits_scaling")
-"""Configuration fields of models that change the logits after the head. Such models use the plain path."""
+"""Configuration fields of models that change the logits after the head. Their logits come from the model."""
 CHECKPOINTING = {"use_reentrant": False, "preserve_rng_state": False}
-"""Settings for recomputing layers. Nothing in them is random, so no generator state is kept."""
+"""Settings for recomputing layers. Nothing in the layers is random, so no generator state is kept."""
 READ = "read_batch"
-"""The method of a model whose tensors are sharded over ranks that runs ``read_batch`` with whole tensors."""
+"""The name of the method by which a model with sharded tensors runs ``read_batch`` on complete tensors."""
 
 
 def compute_type(model: nn.Module, setting: str, *, on_gpu: bool | None = None) -> torch.dtype | None:
     """Return the data type of matrix products, or None for the weights' type.
 
-    "auto" chooses the base's type under a float32 adapter, because otherwise activations would be copied to
+    "auto" chooses the base's type for a float32 adapter, because otherwise activations would be copied to
     float32 for each of its matrices. It chooses bfloat16 for float32 weights on a GPU, which has tensor cores
     for it. Weights packed into integers are ignored. ``on_gpu`` None uses the model's device.
     """
@@ -110,7 +110,7 @@ GRAPHS = 32
 """The maximum number of compiled graphs per layer; beyond it the layer runs uncompiled.
 
 Shared, padded or single rows, with or without gradient, with an adapter or its base, each need a graph.
-Lengths and layers of a kind share graphs.
+Rows of any length and layers of one kind share graphs.
 """
 
 
@@ -147,7 +147,7 @@ class CompiledLayers:
 
 @contextmanager
 def reading(*models: Any, share: bool, compute: torch.dtype | None) -> Iterator[None]:
-    """Let models read packed rows and multiply in a type. Run forward and backward passes inside."""
+    """Let models read packed rows and multiply in the type ``compute``. Run all passes inside."""
     with ExitStack() as stack:
         for model in (one for one in models if one is not None):
             stack.enter_context(without_copies(model, compute))
@@ -180,8 +180,8 @@ def check_sharing(
     found = {"sharing/difference": unlike, "sharing/noise": noise}
     if unlike <= max(0.05 if half else 1e-3, 4 * noise):
         return "", found
-    away = f"is {unlike:.2g} of its size away from that of its rows apart"
-    return f"the first star's gradient {away}, and rounding moves it by {noise:.2g}", found
+    away = f"by {unlike:.2g} of its size from that of the same rows read separately"
+    return f"the gradient of rows read together differs {away} (rounding alone: {noise:.2g})", found
 
 
 def _norms(
@@ -196,7 +196,7 @@ def _norms(
 
     A way is whether shared prefixes are read once, and the tokens per pass. The gradient is of the sum of
     log-probabilities, each with the sign of its advantage. The second gradient is subtracted from the first
-    in place, so that only one gradient is stored. No gradient is left behind.
+    in place, so that only one gradient is stored. All gradients are cleared at the end.
     """
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     norms: list[float] = []

@@ -161,7 +161,7 @@ class Learner(Steps):
         return [self._minibatch(part, share) for part in parts if part]
 
     def _minibatch(self, units: Sequence[list[Row]], share: bool) -> Minibatch:
-        """Return this rank's part of the rows, with empty passes so that all ranks make the same number."""
+        """Return this rank's part of the rows, with empty passes added so that all ranks make as many."""
         places = deal([unit_tokens(unit, share) for unit in units], self.ranks.count)[self.ranks.index]
         own = list(chain(*(units[place] for place in places)))
         batches = self._micro_batches(own, share)
@@ -191,7 +191,7 @@ class Learner(Steps):
             )
         self._shares = not problem
         if problem:
-            warnings.warn(f"learner.share_prefixes: {problem}; every row is read whole", stacklevel=3)
+            warnings.warn(f"learner.share_prefixes: {problem}; every row is read separately", stacklevel=3)
         return found
 
     @torch.no_grad()

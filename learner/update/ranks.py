@@ -17,7 +17,7 @@ T = TypeVar("T")
 class Ranks:
     """The number of processes that learn together, and the index of this one.
 
-    One alone needs no process group.
+    A single process needs no process group.
     """
 
     index: int = 0
@@ -25,7 +25,7 @@ class Ranks:
 
     @classmethod
     def launched(cls) -> Ranks:
-        """Return the ranks that torchrun set for this process; without torchrun it is alone.
+        """Return the ranks that torchrun set for this process; without torchrun, a single process.
 
         RANK and WORLD_SIZE are not enough, because other launchers set them too.
         """
@@ -59,7 +59,7 @@ def own_part(tensor: Tensor) -> Tensor:
 
 
 def whole(tensor: Tensor) -> Tensor:
-    """Return the whole tensor from the shards of all ranks. All ranks must call this together."""
+    """Return the complete tensor from the shards of all ranks. All ranks must call this together."""
     cut: Any = tensor
     return cut.full_tensor() if hasattr(cut, "full_tensor") else tensor
 

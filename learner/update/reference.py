@@ -77,7 +77,7 @@ class Reference:
     def _take(self, weights: Mapping[str, Tensor]) -> None:
         own = trained(self._model)
         if weights.keys() != own.keys():
-            raise ValueError("the reference's weights are not those that are trained")
+            raise ValueError("the reference must have the same parameters as the trained weights")
         if self.module is None:
             self._weights = {name: weights[name].to(own[name], copy=True) for name in own}
         else:

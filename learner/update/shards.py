@@ -46,7 +46,7 @@ def shard(model: nn.Module, mesh: DeviceMesh, compute: torch.dtype | None) -> No
 def gathered(tree: Any) -> Any:
     """Return nested containers with whole tensors on the CPU of the first rank, and unchanged on other ranks.
 
-    Tensors are gathered one at a time, so no device holds two.
+    Tensors are gathered one at a time, so no device ever holds two complete tensors.
     """
     first = dist.get_rank() == 0
 

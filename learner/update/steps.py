@@ -1,4 +1,4 @@
-"""What every learner has in common, whoever computes with the model: settings, counters, and the loss."""
+"""What all learners share, whichever backend runs the model: settings, counters, and the loss."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Steps:
         return of.lr * factor
 
     def _shuffled(self, rows: Sequence[Row]) -> list[Row]:
-        """Return the rows in an order of the seed and the step's number, as minibatches are dealt."""
+        """Return the rows in a random order for minibatches, drawn from the seed and the step's number."""
         order = list(rows)
         Random(derive_seed(self.config.seed, "minibatches", self.steps)).shuffle(order)
         return order
@@ -76,7 +76,7 @@ class Steps:
         self.worst.look_at_sampler(batch, logprobs, "sampler_before")
 
     def _look(self, batch: MicroBatch, logprobs: Tensor, tally: Tally) -> None:
-        """Tally the log-probabilities (B, T) at an update; those of the first one are the old ones."""
+        """Tally the log-probabilities (B, T) at an update. At the first update they become the old ones."""
         if batch.old is None:
             self._tally_mismatch(batch, logprobs, tally)
             from_sampler = self.config.old_logprobs == "sampling"

@@ -32,7 +32,7 @@ class Tally:
         self._added: list[tuple[str, Tensor | float, Tensor | float]] = []
 
     def add(self, values: Mapping[str, Tensor | float], weight: Tensor | float = 1.0) -> None:
-        """Add values that stand for ``weight`` tokens. Values with weight 0 are ignored."""
+        """Add values that are means over ``weight`` tokens. Values with weight 0 are ignored."""
         self._added += [
             (name, value.detach() if isinstance(value, Tensor) else value, weight)
             for name, value in values.items()
@@ -129,11 +129,12 @@ under the other model, (n,) each, and the debate and turn of each row.
 
 
 class WorstTokens:
-    """Collects the worst tokens over a step's micro-batches. Only ``of`` waits for a GPU.
+    """Collects the tokens with the largest scores of a step's micro-batches. Only ``of`` waits for a GPU.
 
     Against the reference the score is k3, whose largest value is ``kl_max``. Against the sampler it is
-    |trainer - sampler|, at every update. For "sampler_before" it is the same before the first update of the
-    step, with the largest value ``mismatch_max``: changes by updates are not mismatch.
+    |trainer - sampler|, at every update. For "sampler_before" the score is the same, but only before the
+    first update of the step, because changes by updates are not mismatch; its largest value is
+    ``mismatch_max``.
     """
 
     def __init__(self) -> None:

@@ -2,9 +2,9 @@
 
 One call of a flash kernel handles causal attention within all segments. One more call per level lets the
 tokens that continue the segments of that level see all of them. Each call returns the logarithm of its
-softmax sum; with these weights the parts are merged into the softmax over all. The backward pass of each part
-uses the kernel's own, given the output and the softmax sum of the whole [as in ring attention, Liu et al.
-2023, arXiv 2310.01889].
+softmax sum; weighted by these sums, the parts are merged into the softmax over all tokens. The backward pass
+of each part uses the kernel's own, given the output and the softmax sum of the whole [as in ring attention,
+Liu et al. 2023, arXiv 2310.01889].
 """
 
 from __future__ import annotations

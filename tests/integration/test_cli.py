@@ -170,7 +170,7 @@ def test_a_signal_ends_a_run_with_all_its_finished_steps_saved(tiny_recipe, tmp_
         f"debate: stopped by {told.name}; {done} of 9999 steps are saved in runs/debate/checkpoints; "
         "the same command resumes from there"
     )
-    waiting = f"debate: {told.name}: the step that is being learnt from is finished and saved first"
+    waiting = f"debate: {told.name}: the current step is finished and saved first"
     known = ("problems: ", "runs/debate: ", "an epoch ", "baselines ", "threads: ", "loading the model")
     known += ("step ", "nothing ", "estimate, ", "  ", waiting)
     assert [line for line in steps if not line.startswith(known)] == []

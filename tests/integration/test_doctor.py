@@ -74,7 +74,7 @@ def test_a_warm_start_is_announced_and_leaves_the_json_alone(debate_command, tmp
     assert "base accuracy" in checks_of(out)
     lines = err.splitlines()
     assert lines[0].startswith("1 problem x 4 debates")
-    assert lines[1] == "first the warm start of 50 steps, in memory, as a run would make it"
+    assert lines[1] == "first a warm start of 50 steps in memory, as a run would do it"
     assert lines[2] == "warm start 0/50"
     assert lines[3].startswith("warm start 50/50 in ")
     assert lines[4].startswith("warm start: loss ")

@@ -79,7 +79,7 @@ def test_a_silent_engine_is_started_anew_and_one_that_always_ends_ends_the_run(t
         _, err = process.communicate()
     assert process.returncode == 2
     last = err.splitlines()[-1]
-    assert "3 engines of model.policy=vllm had to be started anew in 10 minutes; process " in last
+    assert "3 engines of model.policy=vllm had to be restarted within 10 minutes; process " in last
     assert "was ended by signal 9 (see run/engines.log)" in last
     saved = max(int(path.name.removeprefix("step_")) for path in (run / "checkpoints").glob("step_*"))
     assert saved == len(steps_of(run)) >= 3

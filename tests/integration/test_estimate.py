@@ -50,14 +50,14 @@ def test_a_run_that_does_not_fit_is_refused_before_its_model_is_loaded(
         patch.setattr("debate_rl.training.open_or_resume.make_policy", None)  # whoever loads the model fails
         code, out, err = debate_command("train", tiny_recipe)
     assert (code, out, list(tmp_path.iterdir())) == (2, "", [])
-    assert "of 1.0 MiB, at its fullest in learning" in err.splitlines()[-1]
+    assert "of 1.0 MiB, with its peak in learning" in err.splitlines()[-1]
     assert err.splitlines()[-1].endswith("or allow it with train.over_memory=true")
     code, _, err = debate_command("train", tiny_recipe, "train.over_memory=true")
     assert code == 0
     assert "          learner.gradient_checkpointing = true was chosen\n" in err
     facts = json.loads((tmp_path / "runs/debate/run.json").read_text())
     assert facts["chosen"] == {"learner.gradient_checkpointing": True}
-    assert "  that is more than there is: lower learner.micro_batch_tokens or debate.max_tokens\n" in err
+    assert "  that is more than is available: lower learner.micro_batch_tokens or debate.max_tokens\n" in err
     assert debate_command("train", "runs/debate", "train.over_memory=false")[0] == 0  # all is done
 
 

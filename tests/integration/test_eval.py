@@ -267,7 +267,7 @@ def test_what_cannot_be_evaluated_is_one_line(evaluate):
     Path("bad.toml").write_text("[all]\ndirect = true\n")
     Path("typo.toml").write_text("[sets.a]\nheld_out.kind = 'svamp'\ndebate.max_token = 4\n")
     for words, why in {
-        "run --weights 7": "run: has no weights '7': newest, best (train.keep_best), start ",
+        "run --weights 7": "run: has no weights '7'; use newest, best (train.keep_best), start ",
         "run --weights best": "the step of a checkpoint: 1, 2",
         "run held_out.limit=0": "held_out: there are no problems to evaluate on",
         "run --seeds 0": "--seeds 0: must be at least 1",

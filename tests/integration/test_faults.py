@@ -100,7 +100,7 @@ def test_a_second_signal_leaves_at_once_and_keeps_what_was_saved(trained, straig
     with monkeypatch.context() as patch:
         patch.setattr(torch.optim.AdamW, "step", twice)
         code, _, err = trained("train.save_every=1")
-    assert (code, "left at once by SIGINT; " in err) == (130, True)
+    assert (code, "ended at once by SIGINT; " in err) == (130, True)
     assert kept_steps() == [1]
     assert trained("train.save_every=1").code == 0
     assert left_by(Path("run")) == straight
@@ -168,7 +168,7 @@ def test_a_resumed_run_publishes_its_weights_before_it_samples(config, monkeypat
 
 def test_a_best_figure_that_there_is_not_is_refused(config):
     for name in ("eval/x", "eval/debate/winner/accuracy/low", "eval/direct/missing", "accuracy"):
-        with pytest.raises(ValueError, match=rf"train.keep_best='{name}': is not a held-out accuracy"):
+        with pytest.raises(ValueError, match=rf"train.keep_best='{name}': must be a held-out accuracy"):
             train(config("run", f"train.keep_best={name}"))
     unmeasured = r"train.keep_best='eval/judge/accuracy':"
     with pytest.raises(ValueError, match=unmeasured):

@@ -178,7 +178,7 @@ def test_a_mistake_is_one_line(inspect, arguments, said, tmp_path, monkeypatch):
 def test_a_wrong_filter_is_shown_with_a_caret(inspect, words):
     code, out, err = inspect("run", *words, "winner:wron")
     first, *shown = err.splitlines()
-    assert (code, out, "filter, character 7: winner is one of" in first) == (2, "", True)
+    assert (code, out, "filter, character 7: winner must be one of" in first) == (2, "", True)
     assert shown == ["  winner:wron", "         ^"]
 
 

@@ -261,7 +261,7 @@ def test_dr_grpo_is_weaker_by_the_share_of_the_limit_that_is_used():
     assert Config.model_validate(divided.model_dump()) == divided
     assert (divided.advantages.truth.scale, divided.advantages.judge.scale) == ("group", "none")
     weaker = "its gradients are about 5 times weaker than those of grpo: raise learner.lr"
-    scale = '; advantages.truth.scale = "group" divides, and Dr. GRPO does not: leave it out'
+    scale = '; advantages.truth.scale = "group" divides the advantages, and Dr. GRPO does not: leave it out'
     for chosen, told in ((divided, weaker + scale), (config, weaker)):
         with pytest.warns(SchemeWarning) as notes:
             check_loss(chosen)

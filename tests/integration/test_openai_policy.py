@@ -146,7 +146,7 @@ def test_top_k_is_refused_where_the_server_does_not_know_it():
         policy = policy_at(server)
         assert ask(policy, request(top_p=0.9))[0].text == "fine"
         assert server.asked[-1].body["top_p"] == 0.9
-        with pytest.raises(ValueError, match=r"^debate.top_k = 20: is"):
+        with pytest.raises(ValueError, match=r"^debate.top_k = 20: this server refuses"):
             ask(policy, request(top_k=20))
 
 
@@ -353,7 +353,9 @@ def test_what_a_recipe_lacks_is_one_line(recipe, debate_command, monkeypatch):
     )
     [_, line] = err.splitlines()  # what train was about to do, and why not
     assert code == 2
-    assert line.startswith("debate: model.policy=openai: can play and be evaluated, but not trained")
+    assert line.startswith(
+        "debate: model.policy=openai: this model can play and be evaluated, but not trained"
+    )
     assert not (recipe.parent / "runs").exists()
 
 

@@ -344,7 +344,7 @@ def test_a_plan_counts_what_fits_and_how_many_problems_an_hour(debate_command, t
     assert plan["cache_tokens"] == pytest.approx((0.9 * 90 * gib - 12 * gib - 304_768) / token, abs=1)
     assert plan["tokens_per_problem"] == 16 * 48
     assert plan["per_hour"] == 900 * 3600 / 768
-    assert "50 problems take 43 s, within the 5 h there are" in out
+    assert "50 problems take 43 s, within the 5 h available" in out
     (tmp_path / "s.json").write_text('{"tokens_per_second": 100.0, "tokens_generated": 400, "problems": 4}')
     code, out, _ = debate_command(*words, "--measured", "s.json")
     assert "measured:    100 tokens a second, 100 tokens a problem (measured): 3,600 problems an hour" in out

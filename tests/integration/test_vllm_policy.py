@@ -131,7 +131,7 @@ def test_the_folder_of_an_adapter_tells_its_base(tmp_path):
     (tmp_path / "adapter_config.json").write_text('{"base_model_name_or_path": "base", "r": 4}')
     assert model_files(str(tmp_path)) == {"model_path": "base", "adapter": tmp_path, "max_lora_rank": 4}
     (tmp_path / "adapter_config.json").write_text("[]")
-    with pytest.raises(ValueError, match="does not have base_model_name_or_path and r"):
+    with pytest.raises(ValueError, match="must have base_model_name_or_path and r"):
         model_files(str(tmp_path))
 
 

@@ -136,9 +136,9 @@ def test_what_the_record_does_not_tell_is_said():
 
     for wrong, words in (
         (other(cut_length=UNSET), "their lengths are not stored"),
-        (other(shown=debate.turn(turn).shown[1:]), "it showed other turns"),
+        (other(shown=debate.turn(turn).shown[1:]), "the prompt showed other turns"),
         (changed(debate, turns=debate.turns[:2]), "no such turn"),
-        (changed(debate, turns=debate.turns[3:]), "some turns that it showed are not stored"),
+        (changed(debate, turns=debate.turns[3:]), "some turns that the prompt showed are not stored"),
         (changed(debate, seed=debate.seed + 1), "handles"),
         (other(id=TurnId(7, 3)), "handles"),
         (changed(debate, personas=debate.personas[:1]), "persona"),

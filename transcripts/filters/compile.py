@@ -87,7 +87,7 @@ class _Compiler:
     def _term(self, term: Term) -> str:
         self._terms += 1
         if self._terms > MOST_TERMS:
-            raise self._error(f"a filter has at most {MOST_TERMS} terms", term.start)
+            raise self._error(f"a filter may have at most {MOST_TERMS} terms", term.start)
         field = self.field_of(term)
         if field.kind in ("number", "step"):
             return self._number_term(field, term)
@@ -110,7 +110,7 @@ class _Compiler:
             return Value(self.text[term.start + len(term.field) + 1 :].split()[0], value.start)
         if term.op != "=":
             raise self._error(
-                f"{field.name} does not compare; write {field.example}", value.start - len(term.op)
+                f"{field.name} cannot be compared; write {field.example}", value.start - len(term.op)
             )
         return value
 
@@ -125,7 +125,7 @@ class _Compiler:
         if value.text.lower() in words:
             return words[value.text.lower()]
         hint = did_you_mean(value.text.lower(), words, "")
-        fault = f"{field.name} is one of {', '.join(field.words)}; got {value.text!r}"
+        fault = f"{field.name} must be one of {', '.join(field.words)}; got {value.text!r}"
         raise self._error(f"{fault}; {hint}" if hint else fault, value.start)
 
     def _name(self, value: Value) -> str:

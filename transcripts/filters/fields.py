@@ -14,8 +14,8 @@ from transcripts.index.facts import REALS
 Kind: TypeAlias = Literal["id", "number", "step", "word", "name", "words"]
 """The kinds of values.
 
-id: STEP.INDEX. number: can be compared, and can be ``none`` if ``absent``. word: one of a few. name: exact,
-with *. words: full text.
+id: STEP.INDEX. number: can be compared, and can be ``none`` if ``absent``. step: compared like a number.
+word: one of a few. name: exact, with *. words: full text.
 """
 
 

@@ -94,7 +94,7 @@ def parse(text: str) -> Node:
     Term(field='step', op='>', values=(Value(text='200', start=6, quoted=False),), start=0)
     """
     if len(text) > LONGEST:
-        raise FilterError(f"a filter has at most {LONGEST} characters", text, LONGEST)
+        raise FilterError(f"a filter may have at most {LONGEST} characters", text, LONGEST)
     reader = _Reader(text)
     node = reader.alternatives(0)
     if reader.at < len(text):

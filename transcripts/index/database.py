@@ -1,9 +1,9 @@
 """The databases of a run in the user's cache, both derived from the shards: index.sqlite and fulltext.sqlite.
 
-They are rebuilt whenever in doubt. They are never in the run folder, so that a database made by others is
-never opened. A debate's key combines its step and its index in the step, so keys are in the order of the run.
-Its line begins at byte ``start`` of its shard and has the hash ``line``. Damage that does not concern a
-single line has the number -1.
+They are rebuilt if they are missing, damaged or of another version. They are never in the run folder, so that
+a database made by others is never opened. A debate's key combines its step and its index in the step, so keys
+are in the order of the run. Its line begins at byte ``start`` of its shard and has the hash ``line``. Damage
+that does not concern a single line has the number -1.
 
 The full text is an FTS5 index without a second copy of the text. It only grows: a document belongs to a
 debate as long as its key and hash are in the index.
@@ -38,7 +38,7 @@ _MARKS = ("application_id", "user_version")
 MOST_DEBATES = 1 << 24
 """The maximum number of debates in a step."""
 LOOKED_AT = 100
-"""The number of first lines checked: a shard with no debate among them is refused."""
+"""The number of lines checked at the start of a shard. A shard with no debate among them is refused."""
 RUN = "run"
 """A link to the run, in the folder of its index. An index whose run is gone is deleted."""
 T = TypeVar("T")

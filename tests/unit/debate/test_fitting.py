@@ -176,7 +176,7 @@ def test_check_fits_passes_what_fits_and_refuses_the_rest_with_id_and_length():
         PromptTooLongError, match=r"problem 'gsm/8': .* has \d{5} tokens, but the context has only 8000"
     ):
         check_fits(long, Counting({}), config)
-    with pytest.raises(ValueError, match=r"besides 10000 for the reply"):
+    with pytest.raises(ValueError, match=r"with 10000 reserved for the reply"):
         check_fits(PROBLEM, Counting({}), config.model_copy(update={"max_tokens": 10_000}))
 
 

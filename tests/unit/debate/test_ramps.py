@@ -29,8 +29,8 @@ def test_points_are_joined_by_straight_lines_and_constant_outside():
         ([], "needs a number, or points"),
         (float("nan"), "should be a finite number"),
         ([[9, 1], [3, 0.5]], "the steps of points must ascend, got 3 after 9"),
-        ([[0, 1, 2]], "a point has a step and a value"),
-        ([0, 1], "a point has a step and a value"),
+        ([[0, 1, 2]], "a point must have a step and a value"),
+        ([0, 1], "a point must have a step and a value"),
         (-0.1, "should be greater than or equal to 0, got -0.1"),
     ],
 )

@@ -182,9 +182,9 @@ def test_a_file_that_is_cut_off_is_refused_with_and_without_its_data(written, tm
     path = tmp_path / "cut.gguf"
     content = written[1].read_bytes()
     path.write_bytes(content[: int(share * len(content))])
-    assert "is cut off, damaged or no GGUF file" in (said := refused(config_of(path)))
+    assert "is incomplete, damaged or not a GGUF file" in (said := refused(config_of(path)))
     assert said.endswith("download it again")
-    with pytest.raises(ValueError, match="cut off"):
+    with pytest.raises(ValueError, match="incomplete"):
         sketch_model(config_of(path), on_gpu=False)
 
 
@@ -195,7 +195,7 @@ def test_a_header_of_endless_layers_is_refused_before_settings_are_made_of_it(wr
     path = tmp_path / "deep.gguf"
     layers = kind.to_bytes(4, "little") + (2**31 - 1).to_bytes(size, "little")
     path.write_bytes(content[:start] + layers + content[start + 8 :])
-    assert "its header names 2147483647 layers and 21 tensors" in refused(config_of(path))
+    assert "its header claims 2147483647 layers but only 21 tensors" in refused(config_of(path))
 
 
 def test_another_architecture_and_a_missing_tensor_are_refused(written, tmp_path):
@@ -219,7 +219,7 @@ def test_a_packed_base_is_not_packed_again(written, monkeypatch):
     monkeypatch.setattr("debate_rl.models.refuse_unquantizable", lambda *_: None)
     monkeypatch.setattr("debate_rl.models.loading_settings", lambda *_: {"quantization_config": None})
     said = refused(config_of(written[1], quantization="4bit", lora_rank=2))
-    assert said.startswith('model.quantization = "4bit": a GGUF file is unpacked to whole weights')
+    assert said.startswith('model.quantization = "4bit": a GGUF file is unpacked to full weights')
 
 
 def whole_config(path, **model: object) -> Config:

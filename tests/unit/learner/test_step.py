@@ -134,7 +134,7 @@ def test_a_large_head_is_run_in_tiles_with_the_same_result(dtype, tolerance, ent
 
 
 def test_a_row_whose_first_token_is_an_action_is_refused():
-    with pytest.raises(ValueError, match=r"group 'p'.*first token of a row has no context"):
+    with pytest.raises(ValueError, match=r"group 'p'.*first token cannot be an action"):
         collate([row_of([], [1, 2], [1, 1])])
 
 
@@ -564,7 +564,7 @@ def test_truncated_importance_weights_reach_the_loss_and_the_metrics():
         ({"eps": 0.1, "eps_hi": 0.28}, r"learner\.eps = 0\.1 .*; learner\.eps_hi = 0\.28 does nothing"),
         ({"loss": "cispo"}, r'learner\.loss = "cispo" has the gradient of dapo'),
         ({"adam_eps": 1e-7, "warmup_steps": 0}, r"learner\.adam_eps=1e-07 without warm-up"),
-        ({"beta": 0.1, "kl": "k1"}, r'learner\.kl="k1" as a loss holds nothing'),
+        ({"beta": 0.1, "kl": "k1"}, r'learner\.kl="k1" as a loss has no effect'),
         ({"tis": "sequence_mask"}, r'learner\.tis = "sequence_mask" .* is 0 .*; set learner\.tis_cap = 3'),
         ({"tis": "sequence_mask", "loss": "dppo_kl"}, "is 0 for dppo_kl; leave"),
         ({"adam_eps": 1e-7, "warmup_steps": 30}, ""),

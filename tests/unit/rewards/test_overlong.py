@@ -82,5 +82,5 @@ def test_a_masked_reply_leaves_the_loss_and_still_counts_in_the_baseline():
 
 
 def test_another_word_is_refused_with_the_table():
-    with pytest.raises(ValueError, match=r'needs "keep", "mask" or a table, as \{tokens = 256'):
+    with pytest.raises(ValueError, match=r'must be "keep", "mask" or a table such as \{tokens = 256'):
         RewardConfig.model_validate({"overlong": "penalize"})

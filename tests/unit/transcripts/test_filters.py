@@ -45,7 +45,7 @@ def test_trees(text, tree):
         (
             "winner:rong",
             7,
-            "winner is one of none, right, wrong, ungraded; got 'rong'; did you mean 'wrong'?",
+            "winner must be one of none, right, wrong, ungraded; got 'rong'; did you mean 'wrong'?",
         ),
         ("step:abc", 5, "step takes a number, as in step:>200; got 'abc'"),
         ("step:none", 5, "step takes a number"),
@@ -61,10 +61,10 @@ def test_trees(text, tree):
         ("step:1 -", 7, "there is nothing to negate"),
         ("(NOT )", 1, "there is nothing to negate"),
         ('text:"+++"', 5, "text needs at least one letter or digit"),
-        ("flip:CX", 5, "flip is one of CC, CW, WC, WW; got 'CX'"),
-        ("cycle:yes..no", 6, "cycle is one of yes, no; got 'yes..no'"),
+        ("flip:CX", 5, "flip must be one of CC, CW, WC, WW; got 'CX'"),
+        ("cycle:yes..no", 6, "cycle must be one of yes, no; got 'yes..no'"),
         ("(" * 60, 51, "more than 50 levels"),
-        (" ".join(["step:1"] * 201), 1400, "a filter has at most 200 terms"),
+        (" ".join(["step:1"] * 201), 1400, "a filter may have at most 200 terms"),
     ],
 )
 def test_an_error_points_at_the_character(text, position, problem):

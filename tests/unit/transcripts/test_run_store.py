@@ -192,7 +192,7 @@ def test_a_run_that_has_not_begun_is_empty(tmp_path):
     (tmp_path / "config.toml").touch()
     with RunStore.open(tmp_path) as store:
         assert (store.debates(), store.count("text:x")) == ([], 0)
-        with pytest.raises(TranscriptError, match=r"no debate 0\.0; it holds none yet"):
+        with pytest.raises(TranscriptError, match=r"no debate 0\.0; the run has none yet"):
             store.debate("0.0")
 
 

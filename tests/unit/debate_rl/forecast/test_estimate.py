@@ -173,7 +173,7 @@ def test_the_probe_measures_and_changes_nothing(played):
 def test_memory_in_words_with_what_to_lower():
     memory = Memory(weights=2**30, reference=0, optimizer=0, sampling=2**20, learning=2**31)
     parts = "weights 1.0 GiB, sampling 1.0 MiB, learning 2.0 GiB"
-    assert in_words(memory, 2**31) == f"about 3.0 GiB of 2.0 GiB, at its fullest in learning: {parts}"
+    assert in_words(memory, 2**31) == f"about 3.0 GiB of 2.0 GiB, with its peak in learning: {parts}"
     lower = "lower learner.micro_batch_tokens or debate.max_tokens"
     assert cure(memory, config_of(), 2**31) == lower
     checkpointing = "set learner.gradient_checkpointing=true"

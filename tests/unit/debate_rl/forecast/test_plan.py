@@ -96,7 +96,7 @@ def test_a_run_that_does_not_fit_is_refused_unless_told_to_go_on(needs):
     replace(needs, there=needs.memory.peak).refuse_too_large()
     with pytest.raises(TooLargeError, match=r"does not fit in memory .*train\.over_memory=true"):
         small.refuse_too_large()
-    assert "that is more than there is: " in small.memory_lines()[3]
+    assert "that is more than is available: " in small.memory_lines()[3]
     train = small.config.train.model_copy(update={"over_memory": True})
     replace(small, config=small.config.model_copy(update={"train": train})).refuse_too_large()
 
@@ -142,7 +142,7 @@ def test_an_engine_has_its_share_of_the_gpu(tmp_path):
     assert found.engine.token == 2 * 2 * 2 * 2 * 8  # 2 layers, 2 heads of 8
     tokens = (2**30 - weights) // 128  # 3 of the 4 GiB are the engine's own
     assert (found.engine.weights, found.engine.tokens) == (weights, tokens)
-    debates = f"{tokens // (3 * found.load.longest)} debates at once at their longest"
+    debates = f"{tokens // (3 * found.load.longest)} debates of maximum length at once"
     held = f"weights of {size(weights)} and a cache of {tokens:,} tokens"
     assert found.memory_lines()[4] == f"  engine  vLLM has {held}: {debates}"
     found.refuse_too_large()
@@ -194,8 +194,8 @@ def test_learner_and_engine_must_fit_one_gpu_and_a_cache_a_reply(needs, tmp_path
 @pytest.mark.parametrize(
     ("vllm", "async_level", "share", "words"),
     [
-        *(({}, level, 4, "at their longest") for level in (0, 1)),
-        ({"engines": 1}, 0, 0, "at their longest, on GPUs of its own"),
+        *(({}, level, 4, "of maximum length at once") for level in (0, 1)),
+        ({"engines": 1}, 0, 0, "of maximum length at once, on GPUs of its own"),
         ({"servers": ["http://localhost:8000/v1"]}, 1, 0, None),
     ],
 )
@@ -280,7 +280,8 @@ def test_the_time_rests_on_what_was_measured(needs, tmp_path):
     assert sheet.startswith("  time    at least ")
     assert ": 3 steps of " in sheet
     assert sheet.endswith(
-        "; by the peak of an H100 SXM's data sheet and the time to launch kernels; nothing was run there"
+        "; by the peak of an H100 SXM's data sheet and the time to launch kernels; nothing was run "
+        "on that GPU"
     )
 
 

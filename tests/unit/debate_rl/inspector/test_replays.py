@@ -120,7 +120,7 @@ def test_figures_that_are_none_are_named_by_field(run):
 def test_a_replay_that_was_cut_off(run):
     path = run / "replays" / "one" / "replay.json"
     path.write_text('{"schema": 1')
-    assert "is not a replay: not a whole line of JSON" in replays(run)[0].problem
+    assert "is not a replay: not a complete line of JSON" in replays(run)[0].problem
     path.unlink()
     assert replays(run)[0].problem.endswith("the replay was interrupted, run it again")
 

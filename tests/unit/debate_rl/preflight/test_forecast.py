@@ -20,7 +20,7 @@ def forecast(votes, majority, problems=60):
     return {check.name: check for check in forecast_checks(problems, [of_round(votes, majority)])}
 
 
-NO_SIGN = "no sign, since the interval holds 0"
+NO_SIGN = "no sign, since the interval contains 0"
 VOTES, MAJORITY = "training on votes alone", "training on majorities as pseudo-labels"
 
 

@@ -54,7 +54,7 @@ def test_a_family_that_asks_for_no_box_is_said_where_a_box_alone_counts():
     ("table", "match"),
     [
         ({"strict_mode": "boxed"}, "it is now mode, as in grader.mode = "),
-        ({"mode": [[3, "boxed"]]}, "begins with step 0, got 3"),
+        ({"mode": [[3, "boxed"]]}, "must begin with step 0, got 3"),
         ({"mode": "boxd"}, "Input should be"),
     ],
 )

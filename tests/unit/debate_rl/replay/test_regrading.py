@@ -211,7 +211,7 @@ def test_what_cannot_be_graded_is_one_line(tmp_path, evaluations):
         sources_of(tmp_path / "nothing")
     with pytest.raises(ValueError, match="--modes nice: unknown"):
         modes_named(["nice"])
-    with pytest.raises(ValueError, match="first_letter: is for multiple choice"):
+    with pytest.raises(ValueError, match="first_letter: works only for multiple choice"):
         sheets_of(evaluations, ("first_letter",))
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty/evaluation.json").write_text("{}")

@@ -152,10 +152,10 @@ def test_the_newest_whole_checkpoint_is_found_and_the_damaged_are_named(tmp_path
     assert latest_good(tmp_path, on_damaged=named.append) == paths[1]
     assert [line.split(": ")[1].split(";")[0] for line in named] == [
         "missing",
-        "not as it was written",
+        "differs from what was written",
         "damaged ('format')",
     ]
-    with pytest.raises(CheckpointError, match=r"step_000004/trainer.pt: not as it was written"):
+    with pytest.raises(CheckpointError, match=r"step_000004/trainer.pt: differs from what was written"):
         load_checkpoint(paths[3], model=tiny())
     shutil.rmtree(paths[2])
     shutil.rmtree(paths[3])
@@ -309,7 +309,7 @@ def test_code_in_a_checkpoint_is_never_run(tmp_path: Path):
     path = save_checkpoint(tmp_path, STATE, model=tiny())
     made = tmp_path / "made"
     torch.save({"parts": {}, "torch_rng": Touches(made)}, path / "trainer.pt")
-    with pytest.raises(CheckpointError, match=r": trainer.pt is not"):
+    with pytest.raises(CheckpointError, match=r": trainer.pt must be"):
         load_checkpoint(path, model=tiny(), verify=False)
     assert not made.exists()
 
@@ -326,7 +326,7 @@ def test_a_file_of_another_size_is_damage_without_being_read(tmp_path: Path):
     path = save_checkpoint(tmp_path, STATE, model=tiny())
     with (path / "trainer.pt").open("r+b") as file:
         file.truncate(1 << 42)
-    assert damage(path) == f"{path / 'trainer.pt'}: not as it was written"
+    assert damage(path) == f"{path / 'trainer.pt'}: differs from what was written"
 
 
 def test_a_copy_that_followed_links_is_resumed_and_knows_its_best(tmp_path: Path):

@@ -189,7 +189,7 @@ def test_bounds_of_measured_rates_change_with_the_step(measured):
 @pytest.mark.parametrize(
     ("tables", "match"),
     [
-        ({"sampling": {"levels": [[1, [1]]]}}, "begins with step 0, got 1"),
+        ({"sampling": {"levels": [[1, [1]]]}}, "must begin with step 0, got 1"),
         ({"sampling": {"measured_at_least": 0.5}}, "it is now env.difficulty.at_least"),
         ({"env": {"mix": [one | {"weight": 0} for one in MIX]}}, "all weights are 0 at step 0"),
         ({"env": {"mix": MIX}}, "held_out.kind: with env.mix"),

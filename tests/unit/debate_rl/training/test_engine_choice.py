@@ -30,7 +30,7 @@ def config_on(device, **given) -> Config:
 @pytest.mark.parametrize(
     ("given", "line"),
     [
-        ({"servers": [URL]}, r"model\.vllm\.servers: load adapters of a named model"),
+        ({"servers": [URL]}, r"model\.vllm\.servers: servers can load adapters of a named model"),
         (
             {"tensor_parallel_size": 2},
             r"tensor_parallel_size = 2: .* set model\.vllm\.engines = 1, or train an",

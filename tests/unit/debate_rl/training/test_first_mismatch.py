@@ -48,7 +48,9 @@ def test_more_than_rounding_is_one_line_at_the_first_step_with_cause_and_cure():
         'of the weights away: set learner.compute = "float32"'
     )
     for alike in (said(0.056, policy="vllm"), said(0.056, compute=torch.bfloat16)):
-        assert alike[0].endswith("Check that temperature, model, adapter and numeric type are one for both")
+        assert alike[0].endswith(
+            "Check that temperature, model, adapter and numeric type are the same for both"
+        )
 
 
 def test_beyond_the_limit_the_run_ends_with_the_same_cause():

@@ -40,7 +40,7 @@ def test_a_deferred_signal_waits_for_the_end_of_the_block_and_says_so(capfd):
     assert done == ["went on"]
     assert caught.value.exit_code == 130
     [line] = capfd.readouterr().err.splitlines()
-    assert line.startswith("debate: SIGINT: the step that is being learnt from is finished and saved first")
+    assert line.startswith("debate: SIGINT: the current step is finished and saved first")
 
 
 def test_within_a_deferred_block_a_part_may_be_left_at_once(capfd):
@@ -103,4 +103,4 @@ def test_a_second_signal_raises_wherever_it_comes(capfd):
         sent_then(signal.SIGTERM, done, lambda: sent(signal.SIGINT, done))
     assert done == ["went on"]
     assert caught.value.at_once
-    assert str(caught.value).startswith("left at once by SIGINT; ")
+    assert str(caught.value).startswith("ended at once by SIGINT; ")

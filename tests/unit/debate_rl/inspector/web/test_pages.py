@@ -307,7 +307,7 @@ def test_a_damaged_line_is_told_and_the_rest_is_shown(serve, run):
     assert client.get("/run/run/debate/2.0").status_code == 200
     damaged = client.get("/run/run/debate/2.1")
     assert damaged.status_code == 422
-    assert "debate 2.1 cannot be read: line 2: not a whole line of JSON" in damaged.text
+    assert "debate 2.1 cannot be read: line 2: not a complete line of JSON" in damaged.text
 
 
 def test_the_words_of_a_large_run_are_indexed_while_the_page_tells_how_far(serve, run, monkeypatch):

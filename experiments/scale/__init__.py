@@ -1,0 +1,1 @@
+"""How many GPUs help, and what limits a step."""
