@@ -49,7 +49,10 @@ class Service(Protocol):
 
 
 class ServiceLearner(Steps):
-    """Learns as ``learner.update.Learner`` does, by a service. It reports the same metrics except entropy."""
+    """Learns as ``learner.update.Learner`` does, by a service.
+
+    Of the learner's metrics it lacks the entropy, ``grad_clipped`` and ``update_per_lr``.
+    """
 
     compute = None
 
@@ -109,7 +112,10 @@ class ServiceLearner(Steps):
         if not math.isfinite(float(outputs.loss.detach() + slope.sum())):
             return False
         self.halfway = True
-        tally.add(self.service.update(rows, logprobs.detach(), -slope, lr=lr))
+        applied = self.service.update(rows, logprobs.detach(), -slope, lr=lr)
+        if not all(map(math.isfinite, applied.values())):  # the service has skipped it
+            return False
+        tally.add(applied)
         tally.add({"loss": outputs.loss})
         tally.add(outputs.metrics, weight=len(batch.predictors))
         return True

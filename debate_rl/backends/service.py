@@ -10,7 +10,7 @@ NAMED = {
     "model.name_or_path": "name the model that the service trains",
     "model.policy": "leave it out",
     "model.dtype": "set auto",
-    "model.lora_alpha": "it must be a whole number",
+    "model.lora_alpha": "verl needs a whole number, and servers of the Tinker API choose 32",
     "debate.context_tokens": "set it to the tokens of the longest prompt with its reply",
     "debate.personas": "every temperature must be 1",
     "debate.temperature": "it must be 1, the temperature at which the service learns",
@@ -29,7 +29,9 @@ def refuse_unfit(config: Config) -> None:
         "model.policy": config.model.policy is not None,
         "model.quantization": config.model.quantization != "none",
         "model.dtype": config.model.dtype != "auto",
-        "model.lora_alpha": verl and not config.model.lora_alpha.is_integer(),
+        "model.lora_alpha": not config.model.lora_alpha.is_integer()
+        if verl
+        else config.model.lora_alpha != 32,
         "warm_start": config.warm_start.steps > 0 or config.warm_start.from_run is not None,
         "sft.data": bool(config.sft.data),
         "learner.entropy_bonus": config.learner.entropy_bonus > 0,

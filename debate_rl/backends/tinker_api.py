@@ -69,10 +69,12 @@ SEEDS = 2**31
 PATIENCE_S = 600.0
 """Seconds to wait for one answer before the run ends."""
 LOSS = "importance_sampling"
-PROBE_EPS, PROBE_RATES = 1e3, (1.0, 10.0, 100.0, 1e3, 1e4)
-"""With this epsilon, a step of Adam is lr / epsilon times the gradient."""
-MOVED = 0.02
-"""Smallest change of log-probabilities in nats that a probe accepts: several times bfloat16's rounding."""
+PROBE_EPS, PROBE_RATES = 1e3, tuple(2.0**power for power in range(-12, 15))
+"""With this epsilon, a step of Adam is lr / epsilon times the gradient. The first rates are too small to move
+the model far, so the first step that can be measured is small."""
+MOVED, TOO_FAR = 0.02, 0.2
+"""Smallest and largest change of log-probabilities in nats that a probe accepts: several times bfloat16's
+rounding, and where the model is no longer linear."""
 
 
 class TinkerPolicy(ServicePolicy):
@@ -244,7 +246,7 @@ class TinkerService:
                 self._wait(client.optim_step(adam))
                 before, now = now, self._forward(client, [row])[0]
                 moved.append(float((now - before)[row.action_mask].mean()))
-            if abs(moved[0]) > MOVED:
+            if MOVED < abs(moved[0]) < TOO_FAR:
                 return _reduction_of(moved[1] / moved[0])
         raise ValueError(
             "engine.base_url: an update at the server does not change its log-probabilities; see the "

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import subprocess
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
@@ -36,6 +37,10 @@ from learner.update.optimizer import adam_eps
 
 SERVER = "debate_rl.backends.verl_server:VerlServer"
 VERL = "0.9.1"
+SHARED_MEMORY = 0.5
+"""Fraction of a GPU's memory for vLLM, which shares the GPU with a worker, unless the recipe names one."""
+SHARED_S = 30.0
+"""Seconds to wait for the shards that workers on other machines wrote."""
 FIND = "from importlib.metadata import version; print(version('verl'))"
 
 
@@ -99,7 +104,7 @@ class VerlService:
             new_address(self._home, "verl"),
             (run if run.is_dir() else self._home) / "verl.log",
             python=str(Path(engine.python).expanduser()),
-            path=[str(self._home), *os.environ.get("PYTHONPATH", "").split(os.pathsep)],
+            path=[str(self._home), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))],
         )
         try:
             self._process.start()
@@ -132,7 +137,16 @@ class VerlService:
     def save_pretrained(self, folder: Path, **_: object) -> None:
         """Write the shards of weights and optimizer into a folder, which all nodes must share."""
         Path(folder).mkdir(parents=True, exist_ok=True)
-        self.call("save", str(Path(folder).resolve()))
+        count: int = self.call("save", str(Path(folder).resolve()))
+        wanted = {f"model_world_size_{count}_rank_{rank}.pt" for rank in range(count)}
+        until = time.monotonic() + SHARED_S  # network file systems may show new files late
+        while (there := _shards(folder)) and (missing := wanted - there):  # other strategies have other files
+            if time.monotonic() > until:
+                raise ServiceError(
+                    f"verl saved {count} shards, but {len(missing)} are not in {folder}; all machines must "
+                    "share the run's folder"
+                )
+            time.sleep(1.0)
 
     def load_pretrained(self, folder: Path) -> None:
         """Load the shards of weights and optimizer that ``save_pretrained`` wrote."""
@@ -160,6 +174,10 @@ def _first_and_last(error: Exception) -> str:
     return (f"{lines[0]} ... {lines[-1]}" if len(lines) > 1 else "".join(lines))[:300]
 
 
+def _shards(folder: Path) -> set[str]:
+    return {path.name for path in Path(folder).glob("model_world_size_*_rank_*.pt")}
+
+
 def needs_model(config: Config) -> bool:
     """Return whether the KL penalty needs a separate reference; with an adapter, the base is one."""
     return config.learner.needs_reference and not config.model.lora_rank
@@ -175,12 +193,14 @@ def verl_words(config: Config) -> list[str]:
     actor, rollout = "actor_rollout_ref.actor", "actor_rollout_ref.rollout"
     reply = debate.max_tokens + debate.thinking_tokens
     context = debate.context_tokens or 0
+    given = "gpu_memory_utilization" in model.vllm.model_fields_set
+    memory = model.vllm.gpu_memory_utilization if given else SHARED_MEMORY
     words = {
         "trainer.nnodes": engine.nodes,
         "trainer.n_gpus_per_node": engine.gpus_per_node,
         "data.max_prompt_length": max(context - reply, 1),
         "data.max_response_length": reply,
-        "actor_rollout_ref.model.path": model.name_or_path,
+        "actor_rollout_ref.model.path": _quoted(_absolute(str(model.name_or_path))),
         "actor_rollout_ref.model.lora_rank": model.lora_rank,
         "actor_rollout_ref.model.lora_alpha": int(model.lora_alpha),
         "actor_rollout_ref.model.target_modules": "all-linear",
@@ -201,7 +221,8 @@ def verl_words(config: Config) -> list[str]:
         f"{rollout}.n": 1,
         f"{rollout}.max_model_len": context,
         f"{rollout}.tensor_model_parallel_size": model.vllm.tensor_parallel_size,
-        f"{rollout}.gpu_memory_utilization": model.vllm.gpu_memory_utilization,
+        f"{rollout}.gpu_memory_utilization": memory,
+        f"{rollout}.enforce_eager": model.vllm.enforce_eager,
         f"{rollout}.calculate_log_probs": True,
         f"{rollout}.log_prob_use_dynamic_bsz": True,
         f"{rollout}.log_prob_max_token_len_per_gpu": learner.micro_batch_tokens,
@@ -219,6 +240,20 @@ def verl_words(config: Config) -> list[str]:
     return [*(f"{key}={value}" for key, value in words.items()), *engine.overrides]
 
 
+def _quoted(value: str) -> str:
+    r"""Return a value that Hydra's grammar reads as this string.
+
+    >>> print(_quoted("it's a=b"))
+    'it\'s a=b'
+    """
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def _absolute(name: str) -> str:
+    """Return an existing local folder as an absolute path, because workers have another current folder."""
+    return str(Path(name).resolve()) if Path(name).is_dir() else name
+
+
 def plan_lines(config: Config) -> list[str]:
     """Return verl's settings for a run, and the commands that start Ray on its machines."""
     refuse_unfit(config)
@@ -230,6 +265,8 @@ def plan_lines(config: Config) -> list[str]:
             f"on the first machine: {ray} start --head --port=6379",
             f"on the {others}: {ray} start --address=FIRST:6379",
             "then on the first machine: RAY_ADDRESS=FIRST:6379 debate train RECIPE",
+            "whoever reaches Ray's port can run code on these machines: use a private network, and set "
+            "RAY_AUTH_MODE=token on all of them",
         ]
     return [
         *lines,

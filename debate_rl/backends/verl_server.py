@@ -89,7 +89,8 @@ class VerlServer:
                 **environment.get("env_vars", {}),
                 "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
             }
-            ray.init(**{**given, "runtime_env": environment})
+            address = os.environ.get("RAY_ADDRESS") or "local"  # never a cluster that happens to run here
+            ray.init(**{**given, "address": address, "runtime_env": environment})
         role = Role.ActorRolloutRef if reference else Role.ActorRollout
         size = [config.trainer.n_gpus_per_node] * config.trainer.nnodes
         pools = ResourcePoolManager(resource_pool_spec={POOL: size}, mapping={role: POOL})
@@ -179,8 +180,9 @@ class VerlServer:
             raise RuntimeError("a reply was aborted")
         return tuple(found.token_ids), tuple(found.log_probs or ()), versions
 
-    async def save(self, path: str) -> None:
+    async def save(self, path: str) -> int:
         await asyncio.to_thread(self.workers.save_checkpoint, path, None, 0, None)
+        return self.workers.world_size
 
     async def load(self, path: str) -> None:
         await asyncio.to_thread(self.workers.load_checkpoint, path, None, False)

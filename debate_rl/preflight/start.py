@@ -31,7 +31,14 @@ CHOICE_MODES: tuple[Mode, ...] = ("boxed", "lenient", "gsm8k_strict", "answer_is
 FREE = (
     *("run", "logging", "verifier.cache", "verifier.diagnose"),
     *("train.save_every", "train.keep_last", "train.keep_best", "train.over_memory"),
-    *("train.target", "train.hours", "train.on_alarm", "train.max_first_mismatch"),
+    *(
+        "engine.base_url",
+        "engine.python",
+        "train.target",
+        "train.hours",
+        "train.on_alarm",
+        "train.max_first_mismatch",
+    ),
 )
 """Settings that may always change, because they do not affect the steps: checkpoints, memory checks, the end
 of the run, and evaluations."""

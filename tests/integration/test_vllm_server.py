@@ -193,7 +193,7 @@ def test_odds_of_temperature_1_are_refused_at_the_start(server, folder):
 
 def test_another_model_is_refused_at_the_start(server, folder):
     server.names[0] = "meta/other"
-    with pytest.raises(ValueError, match=r"serves meta/other; start it with vllm serve .*/base, or name"):
+    with pytest.raises(ValueError, match=r"serves meta/other; start it with vllm serve .*/base, or set"):
         VLLMServer(folder / "base", base_url=server.url, dtype="float32", retries=0)
 
 

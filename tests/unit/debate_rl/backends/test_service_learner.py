@@ -87,9 +87,19 @@ def test_every_loss_moves_the_weights_as_our_learner_does(changes, make_tiny):
     assert remote.state_dict() == {"steps": 2, "bad_steps": 0}
 
 
+def test_an_update_that_the_service_skips_counts_as_bad(make_tiny):
+    config = LearnerConfig(lr=1e-3, warmup_steps=0, adam_eps=1e-5)
+    service = OwnService(make_tiny()[0], config)
+    service.update = lambda *_, **__: {"grad_norm": float("nan")}
+    learner = ServiceLearner(service, config)
+    assert all(np.isfinite(value) for value in learner.step(rows_of(0)).values())
+    assert learner.state_dict() == {"steps": 1, "bad_steps": 1}
+
+
 @pytest.mark.parametrize(
     ("key", "changes"),
     [
+        ("model.lora_alpha", {"model": {"name_or_path": "m", "lora_alpha": 16}}),
         ("model.name_or_path", {"model": {"tiny": {}}}),
         ("learner.entropy_bonus", {"learner": {"entropy_bonus": 0.1}}),
         ("train.jitter", {"train": {"jitter": 1}}),

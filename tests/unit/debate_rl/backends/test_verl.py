@@ -54,6 +54,29 @@ def test_a_recipe_as_verls_settings():
     assert words_of(model={"lora_rank": 8})["actor_rollout_ref.model.lora.merge"] == "True"
 
 
+def test_vllm_gets_half_of_a_shared_gpu_and_a_folder_is_absolute(tmp_path, monkeypatch):
+    memory = "actor_rollout_ref.rollout.gpu_memory_utilization"
+    assert words_of()[memory] == "0.5"
+    assert words_of(model={"vllm": {"gpu_memory_utilization": 0.7}})[memory] == "0.7"
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "it's a=b").mkdir()
+    path = words_of(model={"name_or_path": "it's a=b"})["actor_rollout_ref.model.path"]
+    assert path == f"'{tmp_path}/it\\'s a=b'"
+    assert words_of()["actor_rollout_ref.model.path"] == "'some/model'"
+
+
+def test_a_folder_that_machines_do_not_share_is_noticed(tmp_path, monkeypatch):
+    monkeypatch.setattr("debate_rl.backends.verl_api.SHARED_S", 0.0)
+    service = VerlService(config_of(), [])
+    service.__dict__["remote"] = Remote(2, 2, 2)
+    service.save_pretrained(tmp_path)  # another strategy, with other files
+    (tmp_path / "model_world_size_2_rank_0.pt").touch()
+    with pytest.raises(ServiceError, match=r"2 shards, but 1 are not in .*all machines must share"):
+        service.save_pretrained(tmp_path)
+    (tmp_path / "model_world_size_2_rank_1.pt").touch()
+    service.save_pretrained(tmp_path)
+
+
 def test_the_plan_has_the_commands_of_every_machine():
     assert not any("ray start" in line for line in plan_lines(config_of()))
     lines = plan_lines(config_of(engine={"nodes": 4, "python": "env/bin/python"}))
