@@ -88,9 +88,11 @@ class TrainConfig(RunSize):
     steps: int = Field(default=100, ge=0)  # pyright: ignore[reportIncompatibleVariableOverride]
     """Optimizer steps. With ``epochs``, the maximum."""
     group_size: int = Field(default=4, ge=1)
-    """Debates per problem: the group of the baseline. ``train.adaptive.chunk`` may hold fewer."""
+    """Debates per problem, which together are the group of the baseline. With ``train.adaptive`` this is the
+    maximum."""
     adaptive: AdaptiveConfig | None = None
-    """Fewer debates for a problem once enough are right and wrong. None holds all at once."""
+    """Fewer debates for a problem once enough are right and wrong. None: all debates of a problem are held
+    at the same time."""
     dynamic_sampling: int = Field(default=0, ge=0)
     """Maximum number of extra problems per step that replace problems without a learning signal [DAPO]. A
     problem has a signal if some truth advantage is not 0; without truth, if some advantage of any stream is
@@ -103,7 +105,8 @@ class TrainConfig(RunSize):
     max_live: int | None = Field(default=None, ge=1)
     """Maximum number of debates in progress at once. None: all of a step."""
     save_every: int = Field(default=50, ge=0)
-    """Steps between checkpoints; one is also saved every 30 minutes and at the end. 0: only these."""
+    """Steps between checkpoints; one is also saved every 30 minutes and at the end. 0: only every 30 minutes
+    and at the end."""
     over_memory: bool = False
     """Start even if the run would not fit in memory with every reply at its token limit."""
     keep_last: int = Field(default=3, ge=1)
@@ -114,8 +117,8 @@ class TrainConfig(RunSize):
     target: TargetConfig | None = None
     """A held-out metric that ends the run once its interval lies above a value. None: none does."""
     hours: float | None = Field(default=None, gt=0)
-    """Hours of wall time, summed over all starts and including loading, after which the run ends at the next
-    step. None: no limit."""
+    """Hours of wall time, summed over all launches and including loading, after which the run ends at the
+    next step. None: no limit."""
     on_alarm: Action | dict[str, Action] = "warn"
     """What an alarm of a collapse detector does. "warn": log it. "checkpoint": also save. "stop": save and
     end the run. "rollback": return to the checkpoint before the alarm with half the learning rate, and end at

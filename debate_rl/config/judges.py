@@ -69,7 +69,7 @@ def judge_tables(folder: Path) -> Mapping[str, Any]:
         if name not in KEYS:
             raise ValueError(f"{path}: has a table [{name}], and a judge's are [debate] and [model]")
         if not isinstance(table, dict):
-            raise ValueError(f"{path}: {name}: is a table of settings (got {table!r})")
+            raise ValueError(f"{path}: {name}: must be a table of settings (got {table!r})")
         for key in table:
             if key not in KEYS[name]:
                 raise ValueError(

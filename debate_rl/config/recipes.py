@@ -347,7 +347,7 @@ def explain(error: ValidationError, source: str, model: type[Settings], override
         message = _missing(model, key)
     elif first["type"] in ("model_type", "dict_type"):
         written = f", written {key}.<name>=<value> or [{key}]" if key else ""
-        message = f"is a table of settings{written}"
+        message = f"must be a table of settings{written}"
     given = first["input"]
     told = isinstance(given, dict | Settings) or "unknown key" in message or _GOT.search(message)
     shown = "" if told else f" (got {given!r})"

@@ -51,7 +51,7 @@ class TargetConfig(Settings):
     @model_validator(mode="after")
     def _in_order(self) -> Self:
         if self.demote_below is not None and self.demote_below >= self.value:
-            raise ValueError(f"demote_below = {self.demote_below:g}: is not below target = {self.value:g}")
+            raise ValueError(f"demote_below = {self.demote_below:g}: must be below target = {self.value:g}")
         return self
 
 
@@ -79,9 +79,9 @@ class StageConfig(Settings):
     """Also end the stage once the upper end of the interval is below this, and repeat the previous stage.
     None: never."""
     demotions: int = Field(default=1, ge=0)
-    """Maximum number of endings by ``demote_below``; after them the stage runs to its limit."""
+    """Maximum number of times that ``demote_below`` ends the stage; then it runs to its limit."""
     env: Table = Field(default_factory=dict)
-    """Settings of ``env`` in this stage; the tables below likewise."""
+    """Settings of ``env`` that this stage changes."""
     sampling: Table = Field(default_factory=dict)
     held_out: Table = Field(default_factory=dict)
     debate: Table = Field(default_factory=dict)
@@ -226,5 +226,5 @@ def check_weights(index: int, own: ModelConfig, model: ModelConfig) -> None:
 def _other_weights(index: int, key: str) -> ValueError:
     return ValueError(
         f"stages.{index}: model.{key}: a stage starts from the weights of the one before, so it "
-        "cannot change what they are of; set it in [model] for all stages"
+        "cannot change their model; set it in [model] for all stages"
     )

@@ -28,7 +28,7 @@ class WarmStartConfig(Levels):
     """Number of first steps, which learn right solutions of round 0 only: checking is learnt faster after
     solving."""
     debate_steps: int = Field(default=0, ge=0)
-    """Number of steps after solve_steps, which learn all kinds of turns."""
+    """Number of further steps after ``solve_steps``. They train on all kinds of turns."""
     solve_batch: int = Field(default=96, ge=1)
     """Demonstrations per step of ``solve_steps``."""
     batch: tuple[int, int, int, int] = (32, 40, 24, 8)

@@ -318,7 +318,8 @@ def _held_out(config: Config, environment: Environment, key: str) -> tuple[Envir
     graded = tuple(problem for problem in drawn if problem.kind != "open")
     if drawn and not graded:
         raise DataError(
-            f"held_out: all {len(drawn)} problems are open, so there is no truth for an evaluation"
+            f"held_out: none of the {len(drawn)} problems has a gold answer, so nothing can be evaluated; "
+            "choose other problems, or set held_out.limit = 0"
         )
     if len(graded) < len(drawn):
         line = f"held_out: {len(drawn) - len(graded)} of {len(drawn)} problems are open, and left out"

@@ -38,7 +38,10 @@ def refused(debate_command):
         (["debate.num_agent=3"], "debate: unknown key 'num_agent'; did you mean 'num_agents'?"),
         (["debate.num_agents=three"], "debate.num_agents: Input should be a valid integer"),
         (["learner.lr=fast"], "learner.lr: Input should be a valid number"),
-        (["debate=3"], "debate: is a table of settings, written debate.<name>=<value> or [debate] (got 3)"),
+        (
+            ["debate=3"],
+            "debate: must be a table of settings, written debate.<name>=<value> or [debate] (got 3)",
+        ),
         (["debate.num_agents=0"], "debate.num_agents: Input should be greater than or equal to 1 (got 0)"),
         (["rewards.judge_truth_weight=0"], "the judge stream would be consensus alone"),
         (["rewards.truth_weight=0", "debate.num_agents=1"], "nothing to learn from"),

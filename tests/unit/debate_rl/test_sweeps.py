@@ -72,7 +72,7 @@ def test_a_file_of_a_sweep_is_checked_too(tmp_path):
             r"own.toml: grid.learner.lr:",
         ),
         ('recipe = "quickstart"\n[arms.a.learner]\nrl = 1\n', "arm 'a': .*unknown key"),
-        ('recipe = "quickstart"\narms = 3\n', "arms: is a table of settings"),
+        ('recipe = "quickstart"\narms = 3\n', "arms: must be a table of settings"),
     ):
         path.write_text(text)
         with pytest.raises(ConfigError, match=said):

@@ -84,7 +84,7 @@ def test_a_prompt_set_of_ones_own_travels_with_it(folder, tmp_path):
         ("[train]\nsteps = 3\n", "has a table [train], and a judge's are [debate] and [model]"),
         ("[debate", "judge.toml: not TOML"),
         ("", "judge.toml: has no table [debate]"),
-        ("debate = 3\n", "judge.toml: debate: is a table of settings (got 3)"),
+        ("debate = 3\n", "judge.toml: debate: must be a table of settings (got 3)"),
         (
             '[debate]\ntools = "python"\n',
             "judge.toml: debate.tools: does not affect ballots; a judge's keys are protocol",

@@ -172,7 +172,7 @@ def test_an_override_without_end_is_one_short_line(text, told):
         (
             "name = 'x'",
             ["inner=2"],
-            "is a table of settings, written inner.<name>=<value> or [inner] (got 2)",
+            "must be a table of settings, written inner.<name>=<value> or [inner] (got 2)",
         ),
         ("name = 'x'", ["inner.size=false"], "inner: size: needs a number (got False)"),
     ],

@@ -115,7 +115,7 @@ def test_what_is_not_a_suite_is_one_line(tmp_path):
         "[sets.a]\nmodes = ['boxed']\n": "sets.a: unknown key 'modes'",
         "[sets.a]\nsamples = -1\n": "sets.a.samples: ",
         "[sets.a]\ndebate.'a b' = 1\n": "sets.a.debate: 'a b' is not a key of a recipe",
-        "sets = 1": "sets: is a table of settings",
+        "sets = 1": "sets: must be a table of settings",
         "sets": "not valid TOML",
     }.items():
         path.write_text(text)
