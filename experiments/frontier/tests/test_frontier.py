@@ -205,7 +205,7 @@ def test_a_start_that_was_edited_is_named_with_its_field_and_value(tmp_path):
             good.model_dump() | {"judged": {"votes": {0: over}}},
             "p_v: .* (got 5)",
         ),
-        ([], "damaged: is a table of settings (got [])"),
+        ([], "damaged: must be a table of settings (got [])"),
     ):
         path.write_text(json.dumps(changed))
         with pytest.raises(ConfigError, match=re.escape(said).replace(r"\.\*", ".*")) as error:
