@@ -198,15 +198,18 @@ def _debates_on(evaluation: Evaluation, problem: str, notes: list[str]) -> Itera
 
 
 def _lines(evaluation: Evaluation, notes: list[str]) -> Iterator[tuple[int, int, bytes]]:
-    """Yield the seed, the index and the bytes of each complete line."""
+    """Yield the seed, the index and the bytes of each complete line. Evaluations by strategies have none."""
+    folder = evaluation.folder / "debates"
+    if not folder.is_dir():
+        return
     try:
-        for shard in shard_paths(evaluation.folder / "debates"):
+        for shard in shard_paths(folder):
             with reading(shard) as file:
                 for index, (_, line) in enumerate(file.lines()):
                     if line.endswith(b"\n"):
                         yield shard_step(shard) or 0, index, line
     except (OSError, TranscriptError) as error:
-        notes.append(f"{evaluation.folder / 'debates'}: cannot be read: {error}")
+        notes.append(f"{folder}: cannot be read: {error}")
 
 
 def _record(line: bytes) -> Record:

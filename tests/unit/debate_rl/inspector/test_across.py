@@ -120,6 +120,15 @@ def test_what_there_is_not_is_named(run, ref, named):
         read(store, ref) if ref else across(store, "r")
 
 
+def test_an_evaluation_by_strategies_has_no_debates_and_is_no_damage(run):
+    folder = run / "evaluations" / "step_000003-dd"
+    folder.mkdir()
+    (folder / "evaluation.json").write_text(json.dumps({"of": {"weights": "x"}}))
+    with RunStore.open(run) as store:
+        found = across(store, "p")
+    assert (len(found.held), found.notes) == (4, ())
+
+
 def test_damage_is_noted_and_the_rest_is_shown(run):
     folder = run / "evaluations" / "step_000002-bb"
     shard = folder / "debates" / "step_000000.jsonl"
