@@ -7,6 +7,9 @@ export TOKENIZERS_PARALLELISM ?= false
 # Tests start many processes, which would compile every module anew.
 unexport PYTHONDONTWRITEBYTECODE
 
+# Modules that import what is not installed here: verl, verifiers and TRL.
+ELSEWHERE = debate_rl/backends/verl_server.py debate_rl/verifiers_env.py debate_rl/trl_trainer.py
+
 .PHONY: quickstart test slow check bench engines vllm clean
 
 quickstart: .venv/installed
@@ -27,7 +30,7 @@ check: .venv/installed
 	.venv/bin/ruff format --check .
 	.venv/bin/pyright
 	.venv/bin/lint-imports
-	.venv/bin/python -m pytest -n 2 --doctest-modules --ignore debate_rl/backends/verl_server.py \
+	.venv/bin/python -m pytest -n 2 --doctest-modules $(addprefix --ignore ,$(ELSEWHERE)) \
 		debate envs rewards transcripts learner debate_rl
 
 .venv/installed: pyproject.toml constraints.txt
