@@ -37,7 +37,7 @@ from debate_rl.config import Config
 from debate_rl.config.models import ModelConfig
 from debate_rl.engines import make_policy
 from debate_rl.models import load_model
-from debate_rl.sampling.problems import load_run_problems
+from debate_rl.sampling.load_problems import load_run_problems
 from learner import AdvantageConfig, LearnerConfig, Row, make_rows, transitions_of, turn_advantages
 from learner.update.learner import Learner
 from rewards import RewardConfig, score_debate

@@ -24,7 +24,7 @@ from debate_rl.engines import make_policy
 from debate_rl.evaluation.play import EvalPlan, Played, play
 from debate_rl.evaluation.scores import scores
 from debate_rl.inference.local import LocalPolicy
-from debate_rl.sampling.problems import load_held_out
+from debate_rl.sampling.load_problems import load_held_out
 from envs.answers.keys import key_of
 
 

@@ -34,7 +34,7 @@ from debate_rl.engines import local_settings
 from debate_rl.forecast.memory import LARGE, load_of
 from debate_rl.forecast.plan import planned
 from debate_rl.inference.local import LocalPolicy
-from debate_rl.sampling.problems import load_run_problems
+from debate_rl.sampling.load_problems import load_run_problems
 
 BANDWIDTH_SHARE, ADAPTER, UNCACHED = 0.6, 1.2, 0.35
 READING_SHARE, LEARNING_SHARE = 0.4, 0.2

@@ -61,7 +61,7 @@ def hours_of(name: str, gib: int) -> float:
     from debate_rl.forecast.time import CARDS, least_seconds
     from debate_rl.inference.local import LocalPolicy
     from debate_rl.models import sketch_model
-    from debate_rl.sampling.problems import load_run_problems
+    from debate_rl.sampling.load_problems import load_run_problems
 
     whole = load_config(Config, name)
     with tempfile.TemporaryDirectory() as folder:

@@ -24,7 +24,7 @@ from debate_rl.evaluation.folder import KeptReplies
 from debate_rl.metrics.intervals import Estimate, clustered_mean
 from debate_rl.runs.export import export_run
 from debate_rl.runs.weights import newest_weights
-from debate_rl.sampling.problems import load_held_out
+from debate_rl.sampling.load_problems import load_held_out
 from debate_rl.strategies.equal_cost import BUDGETS, CONTENDERS, Measured, compare_strategies, gap
 from debate_rl.strategies.work import Judge, SolvePlan
 from debate_rl.training.loop import train

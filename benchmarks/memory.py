@@ -62,7 +62,7 @@ def planned_for(model: str, way: str) -> Any:
     from debate_rl.config import Config
     from debate_rl.config.recipes import load_config
     from debate_rl.forecast.plan import planned
-    from debate_rl.sampling.problems import load_run_problems
+    from debate_rl.sampling.load_problems import load_run_problems
 
     with tempfile.TemporaryDirectory() as folder:
         write_shape(model, Path(folder))

@@ -17,7 +17,7 @@ from debate.types import Outcome
 from debate_rl.config import Config
 from debate_rl.config.recipes import load_config
 from debate_rl.engines import make_policy
-from debate_rl.sampling.problems import load_run_problems
+from debate_rl.sampling.load_problems import load_run_problems
 from learner.advantages import AdvantageConfig, turn_advantages
 from learner.rows import make_rows
 from learner.types import transitions_of

@@ -27,7 +27,7 @@ from debate_rl.engines import open_policy
 from debate_rl.inference.local import LocalPolicy
 from debate_rl.metrics.intervals import Estimate
 from debate_rl.runs.weights import newest_weights
-from debate_rl.sampling.problems import load_held_out
+from debate_rl.sampling.load_problems import load_held_out
 from debate_rl.strategies.equal_cost import CONTENDERS, Measured, compare_strategies
 from debate_rl.strategies.solving import STRATEGIES, solve_all
 from debate_rl.strategies.work import SolvePlan

@@ -37,13 +37,13 @@ from debate_rl.evaluation.scores import winner_of
 from debate_rl.metrics.intervals import Estimate, clustered_mean
 from debate_rl.runs.checkpoint import WARM_START
 from debate_rl.runs.weights import named_weights
-from debate_rl.sampling.problems import load_held_out
+from debate_rl.sampling.load_problems import load_held_out
 from debate_rl.training.loop import train
 from debate_rl.training.open_or_resume import open_training
 from debate_rl.warm_start import demonstrations
 from envs import Environment
 from rewards import RewardConfig, ballot_box, score_debate, valid_votes
-from rewards.judging import decidable_votes
+from rewards.judge_rewards import decidable_votes
 from rewards.votes import due_pairs
 
 LABELS = ["K7", "Q2", "M4", "X9", "C3", "V5", "D6", "H8"]

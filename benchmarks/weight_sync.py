@@ -32,7 +32,7 @@ from debate_rl.inference import vllm
 from debate_rl.inference.local import LocalPolicy
 from debate_rl.inference.speech import Speech
 from debate_rl.inference.vllm_weights import named_tensors, write_adapter
-from debate_rl.training.canary import Canary, canary_requests
+from debate_rl.training.check_engine_weights import Canary, canary_requests
 from learner.advantages import AdvantageConfig, turn_advantages
 from learner.rows import make_rows
 from learner.types import transitions_of

@@ -22,8 +22,8 @@ from debate_rl.config import Config
 from debate_rl.engines import local_settings
 from debate_rl.inference.local import LocalPolicy
 from debate_rl.rollouts.worker import Clock, RolloutWorker
-from debate_rl.sampling.problems import load_run_problems
-from debate_rl.sampling.sampler import Sampler
+from debate_rl.sampling.draw_problems import Sampler
+from debate_rl.sampling.load_problems import load_run_problems
 from learner import Row, make_rows, turn_advantages
 
 

@@ -29,7 +29,7 @@ from debate_rl.config import Config
 from debate_rl.config.recipes import load_config
 from debate_rl.evaluation.grading import agreement, grade_debate
 from debate_rl.inference.openai import restored
-from debate_rl.sampling.problems import load_run_problems
+from debate_rl.sampling.load_problems import load_run_problems
 from debate_rl.sft.exchange import INFO, turn_rewards
 from envs import Environment
 from envs.errors import shorten

@@ -92,7 +92,7 @@ class RewardConfig(Settings):
     swap_weight: Weight = 0.0
     """Weight of consistency in the judge reward of a final ballot. Consistency, in [-1, 1], is the agreement
     with the same judge's second ballot, which shows the solutions in reverse order. Needs
-    ``debate.ask_swapped`` (rewards.judging)."""
+    ``debate.ask_swapped`` (rewards.judge_rewards)."""
     judge_own: bool = False
     """Count votes on the judge's own work. Should equal ``debate.judge_own``, which requests them."""
     novelty_bonus: Weight = 0.0

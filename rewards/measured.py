@@ -19,7 +19,7 @@ from typing import NamedTuple, TypeVar
 from debate.ramps import number
 from debate.types import Debate, TurnId
 from rewards.config import RewardConfig
-from rewards.judging import better_side
+from rewards.judge_rewards import better_side
 from rewards.shaping import AnswerKey
 from rewards.types import Correct
 from rewards.votes import DuePair, ballot_box, due_pairs, valid_votes

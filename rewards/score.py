@@ -18,7 +18,7 @@ from debate.ramps import number
 from debate.types import Debate, TurnId, Vote
 from rewards.config import RewardConfig
 from rewards.criticism import criticised, persuasions
-from rewards.judging import judge_rewards, values_of_votes, with_consistency
+from rewards.judge_rewards import judge_rewards, values_of_votes, with_consistency
 from rewards.labels import OF_TRUTH, Credit, credits_of
 from rewards.peer import peer_scores
 from rewards.routing import by_grades, routed

@@ -5,12 +5,8 @@ Two texts are compared by their shingles, the sets of their sequences of four co
 in [0, 1].
 
     shaping = novelty_bonus [new] + copy_penalty [copied] + length_penalty * tokens / limit
-            + the penalty near the limit
+            + the penalty near the limit (rewards.overlong)
             + self_correction [a revision that the others score higher: rewards.criticism]
-
-The penalty of replies near their token limit is the soft overlong punishment of DAPO [arXiv 2503.14476]. It
-is 0 up to limit - buffer, then falls linearly to the full penalty at the limit. It starts early so that a
-policy can learn to stop in time.
 
 Shaping rewards are a separate stream with a separate baseline, so they change neither the votes' winner nor
 the truth rewards. A new answer may be wrong, so the novelty bonus also pays for unusual wrong answers.
@@ -24,9 +20,10 @@ from typing import NamedTuple, TypeAlias
 
 from debate.policy import token_counts
 from debate.ramps import number
-from debate.types import Completion, Debate, Problem, Turn, TurnId
-from rewards.config import Overlong, RewardConfig
+from debate.types import Debate, Problem, Turn, TurnId
+from rewards.config import RewardConfig
 from rewards.criticism import corrected_turns
+from rewards.overlong import overlong_penalties
 from rewards.votes import ballot_box, valid_votes
 
 Shingles: TypeAlias = frozenset[tuple[str, ...]]
@@ -134,28 +131,3 @@ def containment(own: Shingles, others: Iterable[Shingles]) -> float:
     0.5
     """
     return max((len(own & other) / len(own) for other in others), default=0.0)
-
-
-def overlong_penalties(debate: Debate, config: RewardConfig) -> dict[TurnId, float]:
-    """Return the penalty of each turn that has one; {} unless ``config.overlong`` is a table."""
-    if not isinstance(config.overlong, Overlong):
-        return {}
-    limit = debate.protocol.max_tokens + debate.protocol.thinking_tokens
-    penalties = {turn.id: overlong_penalty(turn.completion, limit, config.overlong) for turn in debate.turns}
-    return {turn: penalty for turn, penalty in penalties.items() if penalty}
-
-
-def overlong_penalty(completion: Completion, limit: int, overlong: Overlong) -> float:
-    """Return the penalty of a reply near its token limit.
-
-    A reply that was cut off gets the full penalty, whatever its token count.
-
-    >>> overlong = Overlong(tokens=4, penalty=-0.5)
-    >>> replies = [Completion((), (), (), "", "stop", 0, token_count=n) for n in (6, 7, 9, 10)]
-    >>> [overlong_penalty(reply, 10, overlong) for reply in replies]
-    [0.0, -0.125, -0.375, -0.5]
-    """
-    if completion.stop_reason == "length":
-        return overlong.penalty
-    beyond = token_counts(completion)[1] - (limit - overlong.tokens)
-    return overlong.penalty * min(max(beyond / overlong.tokens, 0.0), 1.0) or 0.0  # never -0.0

@@ -16,7 +16,7 @@ from debate_rl.config import Config
 from debate_rl.config.recipes import open_run_or_recipe
 from debate_rl.engines import refuse_missing_parts
 from debate_rl.preflight.check import Check, is_go, summary
-from debate_rl.sampling.problems import Problems, load_run_problems
+from debate_rl.sampling.load_problems import Problems, load_run_problems
 
 
 def doctor(

@@ -31,7 +31,7 @@ from debate_rl.sampling.difficulty import (
     question_checksum,
     write_difficulty,
 )
-from debate_rl.sampling.problems import Problems, load_held_out, load_run_problems
+from debate_rl.sampling.load_problems import Problems, load_held_out, load_run_problems
 from envs import DataError
 
 MAX_SAMPLES = 1024

@@ -15,7 +15,7 @@ from debate_rl.config import Config
 from debate_rl.evaluation.prompts import SentPrompt, differences, sent_prompts, speech_of
 from debate_rl.evaluation.suite import read_suite
 from debate_rl.evaluation.tasks import Subject
-from debate_rl.sampling.problems import load_trained, shown_with
+from debate_rl.sampling.load_problems import load_trained, shown_with
 
 
 def prompts(

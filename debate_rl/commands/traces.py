@@ -17,7 +17,7 @@ from debate_rl.evaluation.asking import MAX_LIVE, kept_folder, policy_of, reques
 from debate_rl.evaluation.folder import identity, open_folder
 from debate_rl.evaluation.play import EvalPlan, play
 from debate_rl.formatting import share
-from debate_rl.sampling.problems import load_run_problems
+from debate_rl.sampling.load_problems import load_run_problems
 from debate_rl.sft.exchange import store_debates, write_episodes, write_inspect_log
 from debate_rl.sft.harvests import (
     Harvest,

@@ -18,8 +18,8 @@ from debate_rl.config.recipes import open_run_or_recipe, parse_override
 from debate_rl.curriculum.promotion import after
 from debate_rl.curriculum.record import read_curriculum, stage_folder
 from debate_rl.engines import refuse_no_gpu
-from debate_rl.sampling.problems import load_run_problems
-from debate_rl.sampling.sampler import with_epochs
+from debate_rl.sampling.draw_problems import with_epochs
+from debate_rl.sampling.load_problems import load_run_problems
 from learner.update.ranks import Ranks
 
 

@@ -31,7 +31,7 @@ from debate_rl.formatting import counted
 from debate_rl.metrics.intervals import clustered_mean
 from debate_rl.preflight.start import change_rules, checked_problems
 from debate_rl.runs.folder import open_run
-from debate_rl.sampling.problems import Problems
+from debate_rl.sampling.load_problems import Problems
 from debate_rl.sft.replies import load_replies
 from debate_rl.warm_start.tokenizer import tiny_vocabulary
 

@@ -29,8 +29,8 @@ from debate_rl.models import is_known_only
 from debate_rl.preflight.start import baseline_lines, best_by
 from debate_rl.runs.checkpoint import checkpoints, step_of
 from debate_rl.runs.folder import time_words, wall_seconds
-from debate_rl.sampling.problems import Problems, assumed_problems, load_run_problems
-from debate_rl.sampling.sampler import length_line
+from debate_rl.sampling.draw_problems import length_line
+from debate_rl.sampling.load_problems import Problems, assumed_problems, load_run_problems
 from debate_rl.sft.session import REPLIES, open_replies, planned_replies, prepared, replies_time_line
 from debate_rl.training.loop import evaluates_first, goes_on, train_steps
 from debate_rl.training.open_or_resume import open_training

@@ -16,7 +16,7 @@ from debate_rl.engines import end_engines, open_policy
 from debate_rl.evaluation.folder import default_folder
 from debate_rl.evaluation.play import Unopened
 from debate_rl.runs.weights import named_weights
-from debate_rl.sampling.problems import load_held_out
+from debate_rl.sampling.load_problems import load_held_out
 from envs import DataError, Environment
 
 MAX_LIVE = 128

@@ -40,7 +40,7 @@ from envs.answers.keys import AnswerKey
 from envs.instructions import ConstraintError, constraints_of, follows
 from envs.types import Mode
 from rewards import RewardConfig, Rewards, score_debate, voted_winner
-from rewards.judging import decidable_votes
+from rewards.judge_rewards import decidable_votes
 from rewards.truth import grades_of_solutions, is_right, score_of
 
 Kind: TypeAlias = Literal["level", "subject", "pass rate"]

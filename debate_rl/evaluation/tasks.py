@@ -31,7 +31,7 @@ from debate_rl.runs.checkpoint import WARM_START, checkpoints, damage, step_of
 from debate_rl.runs.folder import write_whole
 from debate_rl.runs.weights import named_weights
 from debate_rl.sampling.difficulty import bands
-from debate_rl.sampling.problems import HELD_OUT, is_generated_from, load_held_out, load_trained
+from debate_rl.sampling.load_problems import HELD_OUT, is_generated_from, load_held_out, load_trained
 from envs import DataError
 from envs.data.decontamination import overlaps
 

@@ -35,7 +35,7 @@ from debate_rl.inference.local import LocalPolicy
 from debate_rl.inference.vllm_engines import shares_gpu
 from debate_rl.models import resolve_device, sketch_model
 from debate_rl.quantization import quantized_bytes
-from debate_rl.sampling.problems import Problems
+from debate_rl.sampling.load_problems import Problems
 from debate_rl.warm_start.tokenizer import tiny_vocabulary
 from learner.update.config import FROM_SAMPLER
 

@@ -1,6 +1,6 @@
 """What an engine reports after it got new weights: replies, and digests of the weights it computes with.
 
-``debate_rl.training.canary`` compares the report with the model that learns.
+``debate_rl.training.check_engine_weights`` compares the report with the model that learns.
 """
 
 # pyright: standard, reportMissingTypeStubs=false

@@ -53,7 +53,7 @@ from debate_rl.metrics.intervals import Estimate, clustered_mean
 from debate_rl.metrics.trackers import Trackers
 from debate_rl.runs.folder import write_whole
 from debate_rl.runs.trainer_state import generators_kept
-from debate_rl.sampling.problems import HeldOutProblems
+from debate_rl.sampling.load_problems import HeldOutProblems
 from envs import Environment
 from envs.families import FAMILIES
 from envs.types import Mode

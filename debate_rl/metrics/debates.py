@@ -32,7 +32,7 @@ from envs.types import MODES
 from learner.advantages import Author
 from learner.token_streams import CRITIC, GENERATOR, JUDGE, token_streams
 from rewards import STREAMS, Correct, Rewards, ballot_box, valid_votes
-from rewards.judging import JudgeCounts, consistencies, judge_counts
+from rewards.judge_rewards import JudgeCounts, consistencies, judge_counts
 from rewards.score import penalized_turns
 from rewards.truth import of_truth_alone
 from rewards.types import OPTIONAL_STREAMS, Likelihoods, Verdicts, known_values, stream_named

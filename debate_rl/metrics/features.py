@@ -21,7 +21,7 @@ from envs.types import FAULTS
 from learner.advantages import AdvantageConfig
 from rewards import Correct, Credit, RewardConfig, Rewards, ballot_box, valid_votes
 from rewards.criticism import Criticised, corrected_turns, criticised
-from rewards.judging import decidable_votes
+from rewards.judge_rewards import decidable_votes
 from rewards.pseudo import PSEUDO
 from rewards.truth import grade_of, is_right
 from rewards.types import Likelihoods, Verdicts, known_values, stream_named, value_of

@@ -29,8 +29,8 @@ from debate_rl.preflight.votes import RoundVotes, forecast_checks, labelled, vot
 from debate_rl.rollouts.worker import Clock, Rollout, RolloutWorker
 from debate_rl.runs.checkpoint import load_checkpoint
 from debate_rl.runs.weights import newest_weights, start_of
-from debate_rl.sampling.problems import Problems
-from debate_rl.sampling.sampler import Draw
+from debate_rl.sampling.draw_problems import Draw
+from debate_rl.sampling.load_problems import Problems
 from debate_rl.warm_start.training import warm_start
 from envs.answers.keys import key_of
 from envs.causes.rules import is_incoherent
@@ -39,7 +39,7 @@ from learner.rows import make_rows
 from learner.types import Row, Transition
 from learner.update.batches import collate
 from learner.update.forward import action_logprobs, compute_type
-from rewards.judging import decidable_votes
+from rewards.judge_rewards import decidable_votes
 from rewards.truth import is_right
 
 ACCURACY, FAIR_ACCURACY = 0.05, 0.10

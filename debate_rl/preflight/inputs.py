@@ -20,7 +20,7 @@ from debate_rl.formatting import counted
 from debate_rl.models import chat_flag, engine_dtype, resolve_device, resolve_dtype
 from debate_rl.preflight.check import Check
 from debate_rl.runs.folder import plain_config
-from debate_rl.sampling.problems import Problems, shown_with
+from debate_rl.sampling.load_problems import Problems, shown_with
 from learner.update.forward import compute_type
 from learner.update.learner import check_dtypes
 

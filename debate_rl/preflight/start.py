@@ -18,8 +18,8 @@ from debate_rl.config.reward_checks import keys_by_truth
 from debate_rl.engines import refuse_training
 from debate_rl.evaluation.grading import IN_A_BOX
 from debate_rl.runs.provenance import ChangeRules
-from debate_rl.sampling.problems import Problems, load_run_problems
-from debate_rl.sampling.sampler import check_sampling, with_epochs
+from debate_rl.sampling.draw_problems import check_sampling, with_epochs
+from debate_rl.sampling.load_problems import Problems, load_run_problems
 from envs.types import Mode
 from learner.losses import find_loss
 from rewards import check_scheme

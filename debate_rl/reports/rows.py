@@ -25,7 +25,7 @@ from envs.answers.keys import plain_key
 from envs.causes.rules import fault_of
 from rewards import ballot_box, valid_votes, voted_winner
 from rewards.graph import condorcet_winner, cycles, last_voted_round, majorities
-from rewards.judging import better_side
+from rewards.judge_rewards import better_side
 from rewards.peer import margins
 from rewards.truth import FLIPS, flips, grades_of_solutions, is_right
 from rewards.types import Stream
@@ -198,7 +198,7 @@ class Study:
 def _pairs(debate: JudgedDebate, personas: list[int], faults: Numbered) -> Iterator[Row]:
     """Yield the due pairs. ``length``: ln(first / second). ``self``: the grade of the judge's own answer.
 
-    ``better``: as in rewards.judging.better_side. ``own``: 1 if the first solution is the judge's own, -1 if
+    ``better``: as in rewards.judge_rewards.better_side. ``own``: 1 if the first solution is the judge's own, -1 if
     the second one is, else 0. ``fault``: the fault of the wrong side of a decidable pair, else -1.
     """
     seen: dict[TurnId, int] = {}

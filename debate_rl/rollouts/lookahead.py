@@ -23,8 +23,8 @@ from debate_rl.inference.engine_pool import EnginePool, engine_client
 from debate_rl.inference.remote import Gone, Remote, RemoteProcess, new_address
 from debate_rl.inference.wrapped import engine_of
 from debate_rl.rollouts.worker import Clock, Rollout, RolloutWorker
-from debate_rl.sampling.problems import load_run_problems
-from debate_rl.sampling.sampler import Draw
+from debate_rl.sampling.draw_problems import Draw
+from debate_rl.sampling.load_problems import load_run_problems
 
 LOOK_S = 0.5
 """Seconds between two checks of the engines during a wait for debates."""

@@ -33,8 +33,8 @@ from debate.seeds import derive_seed
 from debate.types import Policy
 from debate_rl.config import AdaptiveConfig, Config, TrainConfig
 from debate_rl.evaluation.grading import Grades, Pending, Verifying, agreement, grade_debate, of_learners
-from debate_rl.sampling.problems import Problems
-from debate_rl.sampling.sampler import Draw
+from debate_rl.sampling.draw_problems import Draw
+from debate_rl.sampling.load_problems import Problems
 from envs.answers.keys import key_of
 from envs.registry import key_by_itself
 from envs.types import Mode

@@ -37,7 +37,7 @@ from envs.data.loading import normal_level, question_hash
 from envs.data.records import Record as FileRow
 from envs.data.records import read_files
 from envs.errors import DataError
-from rewards.judging import decidable_votes
+from rewards.judge_rewards import decidable_votes
 from rewards.types import Correct
 from rewards.votes import DuePair, ballot_box, due_pairs, valid_votes
 from rewards.winner import voted_winner

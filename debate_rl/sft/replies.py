@@ -31,7 +31,7 @@ from debate_rl.formatting import counted
 from debate_rl.inference.speech import Speech, ids_of_ends
 from debate_rl.models import sketch_model
 from debate_rl.runs.provenance import checksum, file_checksums, problems_checksum
-from debate_rl.sampling.problems import Problems, further_held_out, load_held_out, without_held_out
+from debate_rl.sampling.load_problems import Problems, further_held_out, load_held_out, without_held_out
 from debate_rl.sft.examples import Example, Source, chosen_by, is_file, of_family
 from debate_rl.warm_start.tokenizer import tiny_vocabulary
 from envs.data.loading import normal_level, question_hash

@@ -16,7 +16,7 @@ from debate_rl.engines import refuse_training, sleep_engine
 from debate_rl.forecast.plan import Plan, planned
 from debate_rl.forecast.time import UNTIMED, card_of, learner_passes, line_of, sheet_of, speed_here
 from debate_rl.preflight.start import BEST_BY, HELD_BACK
-from debate_rl.sampling.problems import Problems
+from debate_rl.sampling.load_problems import Problems
 from debate_rl.sft.replies import Encoded, Replies, batch_rows, load_replies, steps_of
 from debate_rl.training.loop import Task, evaluate, evaluates_first
 from debate_rl.training.open_or_resume import open_training

@@ -14,7 +14,7 @@ from debate_rl.judge_attack.judging import JudgeWatch
 from debate_rl.metrics.held_out import append_held_out
 from debate_rl.runs.folder import write_whole
 from debate_rl.runs.trainer_state import generators_kept
-from debate_rl.sampling.problems import HeldOutProblems
+from debate_rl.sampling.load_problems import HeldOutProblems
 from debate_rl.training.run import Run
 
 

@@ -22,7 +22,7 @@ from debate_rl.preflight.start import best_by, is_better
 from debate_rl.rollouts.records import of_groups, step_records
 from debate_rl.rollouts.worker import Clock, Rollout, adaptive_metrics, groups_with_signal
 from debate_rl.runs.folder import wall_seconds
-from debate_rl.training.guards import Guards
+from debate_rl.training.act_on_alarms import Guards
 from debate_rl.training.open_or_resume import open_training
 from debate_rl.training.run import End, Run
 from debate_rl.training.stops import StallWatch

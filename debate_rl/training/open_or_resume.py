@@ -23,7 +23,7 @@ from debate_rl.runs.checkpoint import CheckpointError, checkpoints, latest_good,
 from debate_rl.runs.folder import ends_by, open_run, plain_config
 from debate_rl.runs.trainer_state import seed_generators
 from debate_rl.runs.weights import FACT, use_threads
-from debate_rl.sampling.problems import Problems
+from debate_rl.sampling.load_problems import Problems
 from debate_rl.training.run import LOWER, Look, Run
 from debate_rl.training.start_weights import start_weights
 from debate_rl.training.stops import catch_stops
@@ -114,7 +114,7 @@ def _open_helpers(run: Run) -> None:
     if run.group is not None:
         run.group.saved = run.saved_words
     if hasattr(run.policy, "check"):  # an engine with weights of its own
-        from debate_rl.training.canary import Canary, canary_requests
+        from debate_rl.training.check_engine_weights import Canary, canary_requests
 
         encode = LocalPolicy(run.model, run.tokenizer, **local_settings(config)).encode
         requests = canary_requests(config, run.data.train, run.policy)

@@ -32,8 +32,8 @@ from debate_rl.runs.checkpoint import (
 from debate_rl.runs.folder import RunFolder, RunFolderError
 from debate_rl.runs.provenance import problems_checksum
 from debate_rl.runs.trainer_state import generators_kept
-from debate_rl.sampling.problems import Problems
-from debate_rl.sampling.sampler import Sampler
+from debate_rl.sampling.draw_problems import Sampler
+from debate_rl.sampling.load_problems import Problems
 from debate_rl.training.stops import RankError, Stopped, Stops
 from learner.update.learner import Learner
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from debate_rl.likelihood import Reader
     from debate_rl.rollouts.lookahead import RolloutProcess
     from debate_rl.rollouts.records import LabelLedger
-    from debate_rl.training.canary import Canary
+    from debate_rl.training.check_engine_weights import Canary
     from debate_rl.training.ranks import RankedLearner, RankGroup
 
 Reason: TypeAlias = Literal["steps", "target", "hours", "alarm", "rollback", "signal", "error"]

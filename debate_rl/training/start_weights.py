@@ -23,7 +23,7 @@ from debate_rl.runs.checkpoint import (
 )
 from debate_rl.runs.folder import RunFolder
 from debate_rl.runs.weights import start_of
-from debate_rl.sampling.problems import Problems
+from debate_rl.sampling.load_problems import Problems
 from debate_rl.warm_start.training import warm_start
 
 JITTER = 1e-6

@@ -11,7 +11,7 @@ from debate_rl.metrics.held_out import JUDGE, NAME, WINNER, HeldOut, gain, read_
 from debate_rl.metrics.intervals import Estimate
 from debate_rl.metrics.step_log import read_metrics
 from debate_rl.preflight.votes import votes_by_round
-from debate_rl.sampling.problems import load_run_problems
+from debate_rl.sampling.load_problems import load_run_problems
 from debate_rl.sweeps.results import differences
 from debate_rl.sweeps.running import SweepRun
 from envs.answers.keys import key_of

@@ -22,7 +22,7 @@ from debate_rl.preflight.debates import hold, opened_policy
 from debate_rl.preflight.votes import RoundVotes, votes_by_round
 from debate_rl.rollouts.controls import controlled
 from debate_rl.runs.folder import write_whole
-from debate_rl.sampling.problems import Problems, load_run_problems
+from debate_rl.sampling.load_problems import Problems, load_run_problems
 from debate_rl.strategies.work import spent_on
 from envs.answers.keys import AnswerKey, key_of
 from experiments.frontier.signals import Signal

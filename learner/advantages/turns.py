@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from msgspec import UNSET
 
 from debate.ramps import number
-from debate.types import Turn
 from learner.advantages.baselines import GroupParts, group_members, has_contrast, returns, stream_parts
 from learner.advantages.config import EMA_DECAY, AdvantageConfig, Key, StreamSettings
 from learner.advantages.context_effects import balanced, context_of, right_by_debate, side_counts, sides_of
 from learner.types import Transition
 from rewards.measured import stream_weights
+from rewards.overlong import is_overlong_masked
 
 if TYPE_CHECKING:
     from rewards import RewardConfig
@@ -242,7 +242,7 @@ def _combined(
     critic = scaled(persuasion, number(config.lambda_critic))
     generator, form = scaled(_sum(whole, *beside), scale), streams["format"].advantages[index]
     unrewarded = _sum(generator, judge, form, critic) is None
-    if is_masked(transition.turn, rewards) or (unrewarded and not config.keep_unrewarded):
+    if is_overlong_masked(transition.turn, rewards) or (unrewarded and not config.keep_unrewarded):
         return None
     parts = (scaled(part, scale) for part in (peer, truth, *beside))
     return TurnAdvantage(generator, judge, form, *parts, critic=critic)
@@ -301,11 +301,3 @@ def _zero_variance(
         return {}
     flat = sum(not has_contrast([values[i] or 0.0 for i in where]) for where in members.values())
     return {f"advantage/zero_variance_share/{stream}": flat / len(members)}
-
-
-def is_masked(turn: Turn, rewards: RewardConfig) -> bool:
-    """Return whether a turn is masked because its reply was cut off.
-
-    This is overlong filtering [arXiv 2503.14476].
-    """
-    return rewards.overlong == "mask" and turn.completion.stop_reason == "length"

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from debate_rl.metrics.held_out import read_held_out, sentences
-from debate_rl.sampling.problems import OverlapWarning
+from debate_rl.sampling.load_problems import OverlapWarning
 from envs.hub import is_reachable
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-import debate_rl.training.guards
+import debate_rl.training.act_on_alarms
 import debate_rl.training.run
 from debate_rl.alarms import DETECTORS, Alarm, Reading
 from debate_rl.config import Config
@@ -45,7 +45,7 @@ def high_lr(monkeypatch):
 
     one = replace(DETECTORS["ratio"], detect=detect, fix="a lower learner.lr")
     monkeypatch.setattr(
-        debate_rl.training.guards, "readings", lambda curves: [Reading(one, detect(curves), 1)]
+        debate_rl.training.act_on_alarms, "readings", lambda curves: [Reading(one, detect(curves), 1)]
     )
 
 

@@ -10,7 +10,7 @@ from debate_rl.commands.passrate import measure, pass_rate_plan, problems_to_mea
 from debate_rl.config import Config
 from debate_rl.evaluation.play import Unopened
 from debate_rl.sampling.difficulty import question_checksum, read_difficulty
-from debate_rl.sampling.problems import load_run_problems
+from debate_rl.sampling.load_problems import load_run_problems
 
 PROBLEMS = 6
 TINY = {"hidden_size": 32, "layers": 1, "heads": 2, "intermediate_size": 48, "context_tokens": 256}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from debate.types import TurnId
 from rewards import RewardConfig, score_votes, valid_votes
 from rewards.graph import condorcet_winner, cycles, majorities
-from rewards.judging import judge_counts
+from rewards.judge_rewards import judge_counts
 from rewards.peer import PEER_RULES
 from rewards.truth import flips as flips_of
 from rewards.votes import ballot_box_of_votes, due_pairs

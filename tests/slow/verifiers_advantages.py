@@ -13,7 +13,7 @@ from debate import run_debates
 from debate.policies import Answers, scripted_debaters
 from debate_rl.config import Config
 from debate_rl.evaluation.grading import grade_debate
-from debate_rl.sampling.problems import load_run_problems
+from debate_rl.sampling.load_problems import load_run_problems
 from debate_rl.verifiers_env import INFO, assign_advantages
 from envs.registry import key_by_itself
 from learner.advantages import turn_advantages

@@ -11,7 +11,7 @@ from debate.policy import token_counts
 from debate.types import Vote
 from rewards import STREAMS, Correct, Rewards, ballot_box, valid_votes, voted_winner
 from rewards.graph import condorcet_winner, cycles, last_voted_round, majorities
-from rewards.judging import judge_counts
+from rewards.judge_rewards import judge_counts
 from rewards.peer import margins
 from rewards.truth import (
     flips,

@@ -29,7 +29,7 @@ from debate_rl.inspector.blocks import (
 from debate_rl.inspector.views.debate import DebateView
 from rewards import ballot_box, drop_reasons
 from rewards.graph import Edge, Results, condorcet_winner, cycles, majorities, results_by_opponent, win_matrix
-from rewards.judging import by_truth
+from rewards.judge_rewards import by_truth
 from rewards.votes import UNREAD
 from transcripts import Record
 from transcripts.record import check_record

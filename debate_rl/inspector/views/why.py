@@ -25,13 +25,14 @@ from envs.registry import key_by_itself
 from learner.advantages import Advantages, turns
 from learner.advantages.baselines import BATCH_STD_FLOOR, GROUP_STD_EPS, GroupParts
 from learner.advantages.config import EMA_DECAY
-from learner.advantages.turns import BESIDE, StreamName, is_masked
+from learner.advantages.turns import BESIDE, StreamName
 from rewards import ballot_box, drop_reasons
 from rewards.bradley_terry import fitted_together, preference
 from rewards.criticism import criticised, persuasions
 from rewards.graph import Results, results_by_opponent, total
-from rewards.judging import VoteValue, consistencies, values_of_votes
+from rewards.judge_rewards import VoteValue, consistencies, values_of_votes
 from rewards.labels import OF_TRUTH
+from rewards.overlong import is_overlong_masked
 from rewards.shaping import shaping_of
 from rewards.truth import TRUTH_SETTINGS, counts_partly, grade_of, score_of, truth_turns
 from rewards.types import stream_named, value_of
@@ -198,7 +199,7 @@ def _notes(
     damaged = [line for line in store.damage if line.startswith(f"step {record.step},")]
     if damaged and step is not None:
         yield f"{counted(len(damaged), 'damaged line')} of this step; baseline groups lack their debates"
-    if config is not None and is_masked(record.debate.turn(turn), config.rewards):
+    if config is not None and is_overlong_masked(record.debate.turn(turn), config.rewards):
         yield 'rewards.overlong = "mask": the reply ended at its token limit, so nothing is learnt from it'
 
 

@@ -13,8 +13,8 @@ from debate_rl.config.recipes import ConfigError, load_config
 from debate_rl.metrics.held_out import HeldOut, to_line
 from debate_rl.metrics.intervals import Estimate
 from debate_rl.rollouts.worker import group_names
-from debate_rl.sampling.problems import load_run_problems
-from debate_rl.sampling.sampler import Sampler
+from debate_rl.sampling.draw_problems import Sampler
+from debate_rl.sampling.load_problems import load_run_problems
 from debate_rl.sweeps.arms import Arm
 from debate_rl.sweeps.running import Runner, SweepRun
 from experiments.frontier.drawing import draw

@@ -8,7 +8,7 @@ import pytest
 
 from debate_rl.config import Config
 from debate_rl.evaluation.grading import grade_text
-from debate_rl.sampling.problems import load_run_problems, load_trained
+from debate_rl.sampling.load_problems import load_run_problems, load_trained
 from envs import DataError
 
 

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from debate import Completion, DebateConfig, Problem, run_debates
 from debate.types import Swapped, TurnId, Vote
 from rewards import RewardConfig, score_debate
-from rewards.judging import consistencies
+from rewards.judge_rewards import consistencies
 from transcripts import Record
 from transcripts.codec import from_line, to_line
 

@@ -6,7 +6,7 @@ import pytest
 
 from debate.types import TurnId, Vote
 from rewards import RewardConfig, check_scheme, score_debate
-from rewards.judging import by_verdicts, vote_values
+from rewards.judge_rewards import by_verdicts, vote_values
 from rewards.types import Verdicts
 
 A, B, C, JUDGE, OTHER = TurnId(0, 0), TurnId(1, 0), TurnId(2, 0), TurnId(3, 1), TurnId(4, 1)

@@ -12,7 +12,7 @@ from debate.types import Completion, ParsedTurn, Turn, TurnId
 from learner import AdvantageConfig, Transition, make_rows, turn_advantages
 from rewards import RewardConfig, score_debate
 from rewards.config import Overlong
-from rewards.shaping import overlong_penalty
+from rewards.overlong import overlong_penalty
 
 SOFT = Overlong(tokens=100, penalty=-1.0)
 

@@ -18,7 +18,7 @@ from debate_rl.forecast.memory import Load, Memory, cure, memory_of, size
 from debate_rl.forecast.plan import TooLargeError, chosen_here, planned
 from debate_rl.forecast.time import Speed, time_line
 from debate_rl.models import load_model, sketch_model
-from debate_rl.sampling.problems import load_run_problems
+from debate_rl.sampling.load_problems import load_run_problems
 
 TINY = {"hidden_size": 32, "layers": 2, "heads": 4, "intermediate_size": 48, "context_tokens": 512}
 DEBATE = {"num_rounds": 2, "max_tokens": 16, "prompts": "tiny", "handles": ["K7", "Q2", "M4"]}

@@ -9,7 +9,7 @@ import pytest
 from debate import Problem
 from debate_rl.config import Config
 from debate_rl.preflight.start import SchemeWarning, check_labels, check_prompts, refuse_modes
-from debate_rl.sampling.problems import Problems
+from debate_rl.sampling.load_problems import Problems
 
 NUMBER = Problem("n", "1 + 1?", "2", kind="number")
 DIFFICULTY = {"kind": "pair_sum", "difficulty": {"path": "rates.jsonl"}}

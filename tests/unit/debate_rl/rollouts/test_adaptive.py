@@ -13,7 +13,7 @@ from debate import Problem
 from debate.types import Completion
 from debate_rl.config import AdaptiveConfig, Config, TrainConfig
 from debate_rl.rollouts.worker import Clock, RolloutWorker, adaptive_metrics, has_enough
-from debate_rl.sampling.sampler import Draw
+from debate_rl.sampling.draw_problems import Draw
 from envs import Grade, GradeStatus
 from learner.advantages import stream_advantages
 

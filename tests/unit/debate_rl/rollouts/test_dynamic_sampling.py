@@ -12,7 +12,7 @@ from debate.types import Completion, ParsedTurn, Turn, TurnId
 from debate_rl.config import Config
 from debate_rl.rollouts import worker as worker_module
 from debate_rl.rollouts.worker import Clock, RolloutWorker, silent_groups
-from debate_rl.sampling.sampler import Draw
+from debate_rl.sampling.draw_problems import Draw
 from learner import Transition
 from rewards import Rewards
 from rewards.nan_rewards import drop_nan_rewards

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from debate.types import Problem
 from debate_rl.config.data import SftConfig
-from debate_rl.sampling.problems import OverlapWarning
+from debate_rl.sampling.load_problems import OverlapWarning
 from debate_rl.sft.examples import Example
 from debate_rl.sft.replies import held_apart, load_replies, steps_of
 from envs.errors import DataError, DataWarning

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from debate import Problem
 from debate_rl.config import Config
 from debate_rl.sampling.difficulty import Difficulty, question_checksum, write_difficulty
-from debate_rl.sampling.sampler import Sampler, parts_of
+from debate_rl.sampling.draw_problems import Sampler, parts_of
 
 PROBLEMS = tuple(Problem(f"p{n}", str(n), "1", level=str(1 + n // 4)) for n in range(12))
 """Four of each of the levels 1, 2 and 3."""

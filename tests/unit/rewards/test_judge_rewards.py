@@ -2,7 +2,7 @@
 
 from debate.types import TurnId, Vote
 from rewards import ballot_box, valid_votes
-from rewards.judging import (
+from rewards.judge_rewards import (
     JudgeCounts,
     VoteValue,
     better_side,

@@ -17,7 +17,7 @@ from debate_rl.config import Config
 from debate_rl.inference.engine_report import EngineReport, digest
 from debate_rl.inference.local import LocalPolicy
 from debate_rl.inference.vllm_weights import weights_as_computed
-from debate_rl.training.canary import Canary
+from debate_rl.training.check_engine_weights import Canary
 from debate_rl.training.loop import train
 from debate_rl.training.run import EngineError
 from envs import Grade, GradeStatus

@@ -11,8 +11,8 @@ from debate.prompting.texts import SHIPPED
 from debate_rl.config import Config
 from debate_rl.engines import counting_policy
 from debate_rl.rollouts.worker import shown_at
-from debate_rl.sampling.problems import OverlapWarning, load_held_out, load_run_problems
-from debate_rl.sampling.sampler import with_epochs
+from debate_rl.sampling.draw_problems import with_epochs
+from debate_rl.sampling.load_problems import OverlapWarning, load_held_out, load_run_problems
 from envs import DataError
 from envs.data.decontamination import Overlap
 from envs.errors import DataWarning

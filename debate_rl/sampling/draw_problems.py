@@ -25,7 +25,7 @@ from debate_rl.config import Config
 from debate_rl.config.data import DifficultyConfig, Order, SamplingConfig, knots
 from debate_rl.runs.trainer_state import Memory, SamplerState
 from debate_rl.sampling.difficulty import Difficulty, read_difficulty
-from debate_rl.sampling.problems import Problems
+from debate_rl.sampling.load_problems import Problems
 from envs import DataError
 from envs.data.loading import normal_level
 from rewards import Truth
