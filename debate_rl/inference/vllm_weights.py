@@ -7,7 +7,8 @@ NCCL ("nccl"). Both ways send chunks and write no file, so a restarted engine ne
 against vLLM 0.32.0; both ways need a GPU and were never run on one. All other engines read files
 (``write_weights``).
 
-After every update, ``debate_rl.training.check_engine_weights`` checks that the engine computes with these weights.
+After every update, ``debate_rl.training.check_engine_weights`` checks that the engine computes with these
+weights.
 """
 
 # pyright: standard, reportMissingTypeStubs=false, reportMissingImports=false, reportAttributeAccessIssue=false

@@ -198,8 +198,8 @@ class Study:
 def _pairs(debate: JudgedDebate, personas: list[int], faults: Numbered) -> Iterator[Row]:
     """Yield the due pairs. ``length``: ln(first / second). ``self``: the grade of the judge's own answer.
 
-    ``better``: as in rewards.judge_rewards.better_side. ``own``: 1 if the first solution is the judge's own, -1 if
-    the second one is, else 0. ``fault``: the fault of the wrong side of a decidable pair, else -1.
+    ``better``: as in rewards.judge_rewards.better_side. ``own``: 1 if the first solution is the judge's own,
+    -1 if the second one is, else 0. ``fault``: the fault of the wrong side of a decidable pair, else -1.
     """
     seen: dict[TurnId, int] = {}
     for pair in debate.due:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from msgspec import UNSET
 
 from debate.ramps import number
+from debate.types import Turn
 from learner.advantages.baselines import GroupParts, group_members, has_contrast, returns, stream_parts
 from learner.advantages.config import EMA_DECAY, AdvantageConfig, Key, StreamSettings
 from learner.advantages.context_effects import balanced, context_of, right_by_debate, side_counts, sides_of
