@@ -9,6 +9,7 @@ import signal
 import sys
 import warnings
 from contextlib import asynccontextmanager, contextmanager, redirect_stderr, redirect_stdout
+from functools import cache
 from types import SimpleNamespace
 from typing import NamedTuple
 
@@ -210,22 +211,20 @@ def _with_byte_fallback(backend):
 
 @pytest.fixture(scope="session")
 def step_records():
-    """Return make(step) -> the records of a step, different ones for each."""
+    """Return make(step, count=6) -> the records of a step, different ones for each."""
     from debate import DebateConfig, Problem, run_debates
     from debate.policies.scripted import Answers, scripted_debaters
     from rewards import RewardConfig, score_debate
     from transcripts import Record
 
     config = DebateConfig(num_agents=3, num_rounds=2)
-    made: dict[int, list[Record]] = {}
 
-    def make(step: int) -> list[Record]:
-        if step not in made:
-            made[step] = list(records_of(step))
-        return made[step]
+    @cache
+    def make(step: int, count: int = 6) -> list[Record]:
+        return list(records_of(step, count))
 
-    def records_of(step: int):
-        problems = [Problem(f"sum/{n}", f"What is {n} + 1?", str(n + 1), "sums") for n in range(6)]
+    def records_of(step: int, count: int):
+        problems = [Problem(f"sum/{n}", f"What is {n} + 1?", str(n + 1), "sums") for n in range(count)]
         answers = {p.id: Answers(str(p.answer), ("5", "6")) for p in problems}
         policy = scripted_debaters(answers, solve=(0.7, 0.4, 0.5), judge=0.8, tokens=True)
         for debate in run_debates(problems, policy, config, seed=step):

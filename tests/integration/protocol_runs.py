@@ -92,7 +92,7 @@ PARITY: dict[str, Any] = {
 COMMON: dict[str, Any] = {
     "seed": 3,
     "env": {"kind": "pair_sum", "levels": [1], "limit": 16},
-    "held_out": {"limit": 2, "every": 1},
+    "held_out": {"limit": 2, "every": 2},
     "debate": {"num_rounds": 1, "max_tokens": 12, "prompts": "tiny", "handles": HANDLES[:3]},
     "learner": {"lr": 0.01},
     "train": {"steps": 2, "batch_size": 2, "group_size": 4, "save_every": 1},

@@ -31,31 +31,32 @@ WARM = ["solve_steps=2", "debate_steps=2", "solve_batch=2", "batch=[2,2,2,2]"]
 LOADED = """
 import sys
 from debate_rl.commands.main import run
-try:
-    run()
-finally:
+for words in sys.argv[1:]:
+    sys.argv = ["debate", *words.split()]
+    try:
+        run()
+    except SystemExit as ended:
+        assert not ended.code, words
     print(*{name.partition(".")[0] for name in sys.modules}, file=sys.stderr)
 """
-LIGHT = {
-    "--help": ("numpy", "pydantic"),
-    "inspect run ls": ("textual", "jinja2", "starlette"),
-    "inspect run show 0.0 --json": ("textual", "jinja2", "starlette"),
-    "inspect run why 0.0": ("textual", "jinja2", "starlette"),
-    "replay run": (),
-    "report run": (),
-    "eval regrade run --modes boxed": (),
-}
-"""Commands that ask no model, and what they do without, in addition to ``HEAVY``."""
+OF_A_RUN = ("inspect run ls", "inspect run show 0.0 --json", "inspect run why 0.0", "replay run")
+OF_A_RUN += ("eval regrade run --modes boxed",)
 
 
 @pytest.mark.parametrize(
-    "words", [pytest.param(one, marks=[pytest.mark.slow] * one.startswith("report")) for one in LIGHT]
+    ("commands", "light"),
+    [
+        (["--help"], ("numpy", "pydantic")),
+        (OF_A_RUN, ("textual", "jinja2", "starlette")),
+        pytest.param(["report run"], (), marks=pytest.mark.slow),
+    ],
 )
-def test_a_command_that_asks_no_model_loads_no_heavy_package(words, folder):
-    done = python("-c", LOADED, *words.split(), cwd=folder)
-    assert done.returncode == 0
-    assert not {*HEAVY, *LIGHT[words]} & {*done.stderr.split()}
-    assert words != "--help" or all(name in done.stdout for name in ("quickstart", "train", "play"))
+def test_commands_that_ask_no_model_load_no_heavy_package(commands, light, folder):
+    """In one process, one after the other."""
+    done = python("-c", LOADED, *commands, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert not {*HEAVY, *light} & {*done.stderr.split()}
+    assert commands != ["--help"] or all(name in done.stdout for name in ("quickstart", "train", "play"))
 
 
 @pytest.fixture(scope="module")

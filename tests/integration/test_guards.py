@@ -85,18 +85,16 @@ def test_hours_count_all_starts_and_a_run_with_more_of_them_goes_on(config):
 @pytest.mark.parametrize(
     ("action", "steps", "reason"), [("warn", 4, "steps"), ("checkpoint", 4, "steps"), ("stop", 3, "alarm")]
 )
-def test_an_alarm_warns_saves_or_ends_the_run(config, high_lr, action, steps, reason):
-    session = train(config(f"train.on_alarm={action}", "train.save_every=0", "train.keep_last=9"))
+def test_an_alarm_warns_saves_or_ends_the_run_and_names_the_tokens_furthest_from_the_sampler(
+    config, high_lr, capsys, action, steps, reason
+):
+    own = ("train.save_every=0", "train.keep_last=9", "logging.progress=lines")
+    session = train(config(f"train.on_alarm={action}", *own))
     assert ends(session.folder) == [(reason, steps)]
     [line] = map(json.loads, session.folder.alarms.read_text().splitlines())
     assert (line["detector"], line["since"], line["step"], line["action"]) == ("ratio", 2, 2, action)
     saved = [path.name for path in checkpoints(session.folder.checkpoints)]
     assert ("step_000003" in saved) == (action != "warn")
-
-
-def test_an_alarm_of_the_ratio_names_the_tokens_that_are_furthest_from_the_sampler(config, high_lr, capsys):
-    session = train(config("logging.progress=lines"))
-    [line] = map(json.loads, session.folder.alarms.read_text().splitlines())
     apart = [abs(token["trainer"] - token["sampler"]) for token in line["tokens"]]
     assert len(apart) == 5
     assert apart == sorted(apart, reverse=True)

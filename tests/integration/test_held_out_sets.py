@@ -39,8 +39,14 @@ ALONE = {"debate": {"num_agents": 1}, "rewards": {"truth_weight": 1.0}}
 FAR = {"more": {"far": {"split": "far", "limit": 4, "direct": True, "samples": 3}}}
 
 
-def test_each_held_out_set_has_its_figures_under_its_name(tmp_path):
-    session = train(config_of(tmp_path / "run", FAR))
+@pytest.fixture(scope="module")
+def session(tmp_path_factory):
+    """A run of two steps with a further set, which keeps no tokens."""
+    folder, logging = tmp_path_factory.mktemp("sets") / "run", {"transcript_tokens": False}
+    return train(config_of(folder, FAR, logging=logging))
+
+
+def test_each_held_out_set_has_its_figures_under_its_name(session):
     rows = read_metrics(session.folder.metrics)
     for row in rows:
         assert {WINNER, DIRECT, "eval/far/direct/accuracy", "eval/far/direct/pass@2"} <= row.keys()
@@ -57,10 +63,7 @@ def test_each_held_out_set_has_its_figures_under_its_name(tmp_path):
     assert [name for name in checksums if name.startswith("held out far: ")]
 
 
-def test_what_is_said_in_evaluations_is_kept_as_debate_eval_keeps_it(tmp_path):
-    session = train(
-        config_of(tmp_path / "run", FAR, logging={"progress": "none", "transcript_tokens": False})
-    )
+def test_what_is_said_in_evaluations_is_kept_as_debate_eval_keeps_it(session):
     home = session.folder.path / "evaluations"
     names = {
         f"{head}-training{tail}" for head in ("start", "step_000001", "step_000002") for tail in ("", "_far")
@@ -85,11 +88,8 @@ def test_what_is_said_in_evaluations_is_kept_as_debate_eval_keeps_it(tmp_path):
 def test_one_agent_alone_is_evaluated_by_its_solutions_and_the_best_is_chosen_by_them(tmp_path):
     session = train(config_of(tmp_path / "run", {"samples": 4}, **ALONE))
     rows = read_metrics(session.folder.metrics)
-    assert {name.split("/")[1] for row in rows for name in row if name.startswith("eval/")} == {
-        "direct",
-        "problems",
-        "ungraded",
-    }
+    names = {name.split("/")[1] for row in rows for name in row if name.startswith("eval/")}
+    assert names == {"direct", "problems", "ungraded"}
     best = max((1, 2), key=lambda step: rows[step - 1][DIRECT])
     assert session.best == (best, rows[best - 1][DIRECT])
     assert os.readlink(session.folder.checkpoints / "best") == f"step_00000{best}"
@@ -98,14 +98,11 @@ def test_one_agent_alone_is_evaluated_by_its_solutions_and_the_best_is_chosen_by
 
 def test_an_evaluation_that_was_cut_off_is_made_anew_from_its_beginning(tmp_path):
     """What an earlier start said is not mixed with what the same step says now."""
-    config = config_of(tmp_path / "run")
-    with open_training(config) as session:
+    with open_training(config_of(tmp_path / "run")) as session:
         evaluate(session, 1)
         kept = session.folder.path / "evaluations/step_000001-training"
         before = list(read_records(kept / "debates"))
-        assert (
-            kept / "debates/step_000000.jsonl.zst"
-        ).is_file()  # small, as the transcripts of a step that is done
+        assert (kept / "debates/step_000000.jsonl.zst").is_file()  # as the transcripts of a finished step
         shutil.rmtree(kept / "self-consistency")
         (kept / "debates/step_000000.jsonl.zst").unlink()
         (kept / "debates/step_000000.jsonl").write_text("of other weights\n")

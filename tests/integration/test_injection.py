@@ -81,7 +81,6 @@ def test_the_corpus_is_large_and_varied():
     assert len({case["family"] for case in CORPUS}) >= 8
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("number", range(len(CORPUS)), ids=[case["name"] for case in CORPUS])
 def test_a_hostile_peer_changes_nothing_of_the_others(calm, number):
     """Each text with one prompt set, in its sections or as the whole reply, by turns."""

@@ -60,7 +60,7 @@ def demonstrations(tmp_path_factory):
     return path
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def config_of(demonstrations):
     def make(folder, **changes):
         own = {"run": {"dir": str(folder)}, "sft": {"data": [str(demonstrations)]}}
@@ -121,21 +121,24 @@ def test_a_stopped_run_of_an_adapter_goes_on_bit_for_bit(tmp_path, config_of):
     assert same_weights(weights_of(tmp_path / "parts"), weights_of(tmp_path / "whole"))
 
 
-def test_the_best_is_by_loss_where_nothing_is_held_out(tmp_path, config_of):
-    session = learnt(config_of(tmp_path / "run", held_out={"limit": 0, "every": 4}))
-    losses = {
-        row["step"] + 1: row["eval/sft/loss"] for row in untimed(tmp_path / "run") if "eval/sft/loss" in row
-    }
-    assert session.best == (min(losses, key=losses.get), min(losses.values()))
-    assert os.readlink(tmp_path / "run/checkpoints/best") == f"step_{session.best[0]:06d}"
+@pytest.fixture(scope="module")
+def brief(tmp_path_factory, config_of):
+    """The session of a run of two epochs that holds no problem out."""
+    return learnt(config_of(tmp_path_factory.mktemp("brief") / "run", held_out={"limit": 0}))
 
 
-def test_rl_begins_with_what_was_learnt(tmp_path, config_of):
-    learnt(config_of(tmp_path / "sft"))
-    start = {"warm_start": {"from_run": str(tmp_path / "sft")}, "sft": {"data": [], "held_back": 0}}
-    session = train(config_of(tmp_path / "rl", **start, train={"steps": 1}))
+def test_the_best_is_by_loss_where_nothing_is_held_out(brief):
+    run = brief.folder.path
+    losses = {row["step"] + 1: row["eval/sft/loss"] for row in untimed(run) if "eval/sft/loss" in row}
+    assert brief.best == (min(losses, key=losses.get), min(losses.values()))
+    assert os.readlink(run / "checkpoints/best") == f"step_{brief.best[0]:06d}"
+
+
+def test_rl_begins_with_what_was_learnt(tmp_path, config_of, brief):
+    start = {"warm_start": {"from_run": str(brief.folder.path)}, "sft": {"data": [], "held_back": 0}}
+    session = train(config_of(tmp_path / "rl", **start, train={"steps": 1}, held_out={"every": 0}))
     assert session.step == 1
-    assert same_weights(weights_of(tmp_path / "rl", "start"), weights_of(tmp_path / "sft"))
+    assert same_weights(weights_of(tmp_path / "rl", "start"), weights_of(brief.folder.path))
 
 
 @pytest.mark.parametrize(

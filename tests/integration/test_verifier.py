@@ -77,9 +77,14 @@ def config_of(tmp_path, kinds=("rubric", "number"), **changes):
     return Config.model_validate(SMALL | own | READER | {"verifier": verifier} | changes)
 
 
-def test_what_a_verifier_model_says_rewards_and_is_no_truth(tmp_path):
-    session = train(config_of(tmp_path))
-    records = list(read_records(tmp_path / "run/transcripts"))
+@pytest.fixture(scope="module")
+def read(tmp_path_factory):
+    """The session of a run of two steps whose replies a model of our own reads."""
+    return train(config_of(tmp_path_factory.mktemp("read")))
+
+
+def test_what_a_verifier_model_says_rewards_and_is_no_truth(read):
+    records = list(read_records(read.folder.transcripts))
     scored = [record for record in records if record.debate.problem.kind == "rubric"]
     graded = [record for record in records if record.debate.problem.kind == "number"]
     assert scored
@@ -97,16 +102,15 @@ def test_what_a_verifier_model_says_rewards_and_is_no_truth(tmp_path):
         assert dict(record.rewards.counters)["grades/right"] == 0
     for record in graded:  # truth rewards these, whatever the verdicts are
         assert [value for (value,) in record.rewards.truth] == [float(g is True) for (g,) in record.correct]
-    lines = read_metrics(session.folder.metrics)
+    lines = read_metrics(read.folder.metrics)
     for step, line in enumerate(lines):
         scores = [x for r in records if r.step == step for row in r.verdicts.scores for x in row]
         assert line["verifier/verdicts"] == len([score for score in scores if score != "missing"]) > 0
     assert all(line["reward/verdict/n"] + line["reward/truth/n"] == 32 for line in lines)
     assert all(line["accuracy/n"] == line["reward/truth/n"] for line in lines)
     assert sum(line["verifier/requests"] for line in lines) <= 16 * 5
-    assert {"verifier/agreement", "verifier/compared", "eval/verifier/direct/passed"} <= {
-        n for x in lines for n in x
-    }
+    names = {"verifier/agreement", "verifier/compared", "eval/verifier/direct/passed"}
+    assert names <= {n for x in lines for n in x}
 
 
 @pytest.fixture(autouse=True)
@@ -247,17 +251,15 @@ def test_the_recipe_for_writing_starts(tmp_path):
     assert line["reward/truth/n"] == 0
 
 
-def test_the_inspector_explains_a_reward_by_a_verdict_as_no_truth(tmp_path, debate_command):
-    train(config_of(tmp_path, ("rubric",), held_out={"limit": 0}))
+def test_the_inspector_explains_a_reward_by_a_verdict_as_no_truth(read, debate_command):
     turn = next(
-        f"{record.step}.{index} --turn {turn.id.agent}.0".split()
-        for step in (0, 1)
-        for index, record in enumerate(read_records(tmp_path / "run/transcripts"))
-        if record.step == step == 0
+        f"0.{index} --turn {turn.id.agent}.0".split()
+        for index, record in enumerate(read_records(read.folder.transcripts))
+        if record.step == 0 and record.correct is None
         for turn in record.debate.turns
         if record.verdicts.scores[turn.id.agent][0] == 0.75
     )
-    code, out, err = debate_command("inspect", str(tmp_path / "run"), "why", *turn)
+    code, out, err = debate_command("inspect", read.folder.path, "why", *turn)
     assert code == 0, err
     assert f"verdict 0.75, passes, by the verifier model {READ_BY}: no ground truth" in out
     assert "every number is as stored" in out or "not as stored" not in out
@@ -291,13 +293,12 @@ def test_an_evaluation_asks_about_approaches_and_causes(tmp_path, debate_command
     assert "verifier direct cause misread" in out
 
 
-def test_a_model_of_ones_own_machine_scores_in_this_process(tmp_path, monkeypatch):
+def test_a_model_of_ones_own_machine_scores_in_this_process(read, tmp_path, monkeypatch):
     monkeypatch.setattr("envs.rubrics.model.MOST_WITHOUT", 1)
-    first = train(config_of(tmp_path, held_out={"limit": 0}))
     folder = tmp_path / "model"
     folder.mkdir()
-    write_model(folder, first.model)
-    first.tokenizer.save_pretrained(folder)
+    write_model(folder, read.model)
+    read.tokenizer.save_pretrained(folder)
     judged = {
         "endpoints": {"own": {"policy": "local", "model": str(folder)}},
         "verifier": {"endpoint": "own", "max_tokens": 3},
@@ -305,10 +306,8 @@ def test_a_model_of_ones_own_machine_scores_in_this_process(tmp_path, monkeypatc
     own = judged | {"run": {"dir": str(tmp_path / "local")}, "held_out": {"limit": 0}}
     session = train(config_of(tmp_path, ("rubric",), **own))
     for line in read_metrics(session.folder.metrics):
-        without = {
-            name.rpartition("/")[2]: line[name] for name in line if name.startswith("verifier/without/")
-        }
-        reasons = {name for name, count in without.items() if count}
+        without = (name for name in line if name.startswith("verifier/without/") and line[name])
+        reasons = {name.rpartition("/")[2] for name in without}
         assert line["verifier/verdicts"] == 0  # random words state nothing
         assert reasons
         assert reasons <= {"truncated", "no_verdict"}

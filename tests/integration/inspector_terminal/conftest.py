@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import os
+import shutil
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from textual.pilot import Pilot
 
-from debate import DebateConfig, Problem, run_debates
-from debate.policies.scripted import Answers, scripted_debaters
 from debate_rl.inspector.terminal.app import Inspector
-from rewards import RewardConfig, score_debate
-from transcripts import Record, TurnAdvantages, write_step
+from transcripts import TurnAdvantages, write_step
 
 GOLDEN = Path(__file__).parents[2] / "data" / "terminal"
 REWRITE = "REWRITE_TERMINAL_SCREENS"
@@ -97,43 +95,30 @@ def same_as_golden():
     return check
 
 
-def records(step: int, problems: list[Problem], **protocol: Any):
-    """Yield the debates of a step, by scripted debaters, scored and with advantages."""
-    config = DebateConfig(num_agents=3, num_rounds=2, **protocol)
-    answers = {problem.id: Answers(str(problem.answer), ("5", "6")) for problem in problems}
-    policy = scripted_debaters(answers, solve=(0.7, 0.4, 0.5), judge=0.8, tokens=True)
-    for debate in run_debates(problems, policy, config, seed=step):
-        solved = {(t.id.agent, t.id.round): t.parsed.answer for t in debate.turns if not t.ballot}
-        correct = tuple(
-            tuple(solved[a, r] == debate.problem.answer if solved[a, r] else "missing" for r in range(2))
-            for a in range(3)
-        )
-        rewards = score_debate(debate, correct, RewardConfig())
-        parts = tuple(TurnAdvantages(turn.id, generator=0.25, judge=-0.5) for turn in debate.turns)
-        yield Record(debate, step, debate.problem.id, correct, rewards, parts)
+@pytest.fixture(scope="session")
+def add_step(step_records):
+    """Return add(folder, step, count): write a further step, with advantages."""
+
+    def add(folder: Path, step: int, count: int = 6) -> None:
+        def credited(record):
+            turns = record.debate.turns
+            parts = tuple(TurnAdvantages(turn.id, generator=0.25, judge=-0.5) for turn in turns)
+            return replace(record, advantages=parts)
+
+        write_step(folder / "transcripts", step, map(credited, step_records(step, count)))
+
+    return add
 
 
-def write(folder: Path, step: int, count: int) -> None:
-    """Write a step of this many debates."""
-    problems = [Problem(f"sum/{n}", f"What is {n} + 1?", str(n + 1), "sums") for n in range(count)]
-    write_step(folder / "transcripts", step, records(step, problems))
-
-
-@pytest.fixture
-def run(tmp_path: Path) -> Path:
-    """Return a run of three steps of six debates each."""
+@pytest.fixture(scope="session")
+def written(tmp_path_factory, add_step) -> Path:
+    folder = tmp_path_factory.mktemp("written")
     for step in range(3):
-        write(tmp_path / "run", step, 6)
-    return tmp_path / "run"
+        add_step(folder / "run", step)
+    return folder / "run"
 
 
 @pytest.fixture
-def add_step():
-    """Return add(folder, step, count): write a further step."""
-    return write
-
-
-@pytest.fixture
-def step_of():
-    """Return make(step, problems): the records of a step."""
-    return records
+def run(tmp_path: Path, written: Path) -> Path:
+    """Return a run of three steps of six debates each."""
+    return Path(shutil.copytree(written, tmp_path / "run"))

@@ -22,10 +22,9 @@ SHOWN = "<U+001B>]0;owned<U+0007><U+001B>[2J<U+009B>31m <U+202E>abc<U+2066> [red
 
 
 @pytest.fixture
-def hostile(tmp_path, step_of):
+def hostile(tmp_path, step_records):
     """A run whose every text is hostile."""
-    problem = Problem("sum/[red]0[/]\x1b[2J", HOSTILE, "1", f"sums{HOSTILE}")
-    [record] = step_of(0, [problem])
+    record, problem = step_records(0)[0], Problem("sum/[red]0[/]\x1b[2J", HOSTILE, "1", f"sums{HOSTILE}")
     persona = Persona(HOSTILE, HOSTILE)
 
     def spoiled(turn):
@@ -37,7 +36,7 @@ def hostile(tmp_path, step_of):
 
     turns = tuple(spoiled(turn) for turn in record.debate.turns)
     votes = tuple(replace(vote, span=Span(0, 60)) for vote in record.debate.votes)
-    debate = replace(record.debate, personas=(persona,) * 3, turns=turns, votes=votes)
+    debate = replace(record.debate, problem=problem, personas=(persona,) * 3, turns=turns, votes=votes)
     write_step(tmp_path / "run" / "transcripts", 0, [replace(record, debate=debate)])
     return tmp_path / "run"
 
@@ -74,21 +73,19 @@ async def test_a_persona_or_a_problem_does_not_break_the_title(hostile, drive):
 
 
 @pytest.fixture
-def long(tmp_path, step_of):
+def long(tmp_path, step_records):
     """A run with one message of a million characters, and one of a hundred thousand lines."""
-    records = list(step_of(0, [Problem("sum/0", "What is 0 + 1?", "1")]))
+    record = step_records(0)[0]
     texts = {(0, 0): "word " * 200_000, (1, 0): "\n" * 100_000, (2, 0): "é\u0301" * 200_000}
 
     def longer(turn):
         text = texts.get((turn.id.agent, turn.id.round), turn.completion.text)
-        if text == turn.completion.text:
-            return turn
         completion = replace(turn.completion, text=text, tokens=(), logprobs=(), offsets=())
         return replace(turn, completion=completion, parsed=ParsedTurn())
 
-    turns = tuple(longer(turn) for turn in records[0].debate.turns)
-    record = replace(records[0], debate=replace(records[0].debate, turns=turns))
-    write_step(tmp_path / "run" / "transcripts", 0, [record])
+    turns = tuple(longer(turn) for turn in record.debate.turns)
+    long = replace(record, debate=replace(record.debate, turns=turns))
+    write_step(tmp_path / "run" / "transcripts", 0, [long])
     return tmp_path / "run"
 
 

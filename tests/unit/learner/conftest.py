@@ -1,12 +1,12 @@
-"""Rows for learners to read."""
-
-from __future__ import annotations
+"""Tiny models and rows for learners to read."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
+from transformers import GPT2Config, GPT2LMHeadModel, Qwen3Config, Qwen3ForCausalLM
 
 from debate.types import TurnId
 from learner import LearnerConfig, Row
@@ -16,6 +16,21 @@ VOCABULARY = 24
 
 def config_of(**changes) -> LearnerConfig:
     return LearnerConfig.model_validate({"lr": 1e-3, "warmup_steps": 0, "max_tokens": 16, **changes})
+
+
+def qwen3(seed: int = 0, **changes) -> Qwen3ForCausalLM:
+    torch.manual_seed(seed)
+    shape = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 1}
+    sizes = {"vocab_size": VOCABULARY, "intermediate_size": 48, "head_dim": 16, "initializer_range": 0.3}
+    return Qwen3ForCausalLM(Qwen3Config(**(shape | sizes | {"tie_word_embeddings": True} | changes))).eval()
+
+
+def gpt2(seed: int = 0, dropout: float = 0.0) -> GPT2LMHeadModel:
+    """A model that really computes in float64 (Qwen3 rounds to float32 in its norms)."""
+    torch.manual_seed(seed)
+    shape = {"vocab_size": VOCABULARY, "n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 256}
+    off = {"resid_pdrop": dropout, "embd_pdrop": dropout, "attn_pdrop": dropout}
+    return GPT2LMHeadModel(GPT2Config(**shape, **off, initializer_range=0.2)).double().eval()
 
 
 def row_of(prompt: Sequence[int], completion: Sequence[int], advantages: Sequence[float], **changes) -> Row:
@@ -65,21 +80,9 @@ def make_rows(*, debates: int = 2, rounds: int = 2, agents: int = 3, seed: int =
         for round_ in range(rounds):
             shown = text(34 * round_)
             for agent in range(agents):
-                prompt = np.concatenate([rules, problem, shown, text(3)])
-                ids = np.concatenate([prompt, text(rng.integers(1, 12))])
-                mask = np.arange(len(ids)) >= len(prompt)
-                rows.append(
-                    Row(
-                        input_ids=ids,
-                        action_mask=mask,
-                        sampling_logprobs=np.where(mask, -3.0, 0.0).astype(np.float32),
-                        advantages=np.where(mask, rng.standard_normal(len(ids)), 0.0).astype(np.float32),
-                        stream=np.where(mask, rng.integers(1, 3, len(ids)), 0).astype(np.int8),
-                        group_id="p",
-                        policy_version=0,
-                        turn=TurnId(agent, round_),
-                        temperature=float(rng.choice([0.6, 1.0])),
-                        debate=debate,
-                    )
-                )
+                prompt, reply = [*rules, *problem, *shown, *text(3)], text(rng.integers(1, 12))
+                row = row_of(prompt, reply, rng.standard_normal(len(reply)), turn=TurnId(agent, round_))
+                stream = np.where(row.action_mask, rng.integers(1, 3, len(row.input_ids)), 0).astype(np.int8)
+                temperature = float(rng.choice([0.6, 1.0]))
+                rows.append(replace(row, stream=stream, temperature=temperature, debate=debate))
     return rows

@@ -8,7 +8,6 @@ import io
 import pytest
 import torch
 from torch import nn
-from transformers import Qwen3Config, Qwen3ForCausalLM
 
 from learner import Row
 from learner.losses import LOSSES
@@ -17,21 +16,18 @@ from learner.update.config import FROM_SAMPLER
 from learner.update.forward import action_logprobs, check_sharing, reading
 from learner.update.learner import Learner
 
-from .conftest import VOCABULARY, config_of, random_rows
+from .conftest import config_of, qwen3, random_rows
 
 BF16 = torch.bfloat16
 CUDA = pytest.param("cuda", marks=pytest.mark.gpu)
 MPS = pytest.param("mps", marks=pytest.mark.skipif(not torch.backends.mps.is_available(), reason="no MPS"))
 
 
-def model_of(device: str = "cpu") -> Qwen3ForCausalLM:
-    torch.manual_seed(0)
-    shape = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 1}
-    sizes = {"vocab_size": VOCABULARY, "intermediate_size": 48, "head_dim": 16, "initializer_range": 0.1}
-    return Qwen3ForCausalLM(Qwen3Config(**shape, **sizes, tie_word_embeddings=True)).eval().to(device)
+def model_of(device: str = "cpu") -> nn.Module:
+    return qwen3(initializer_range=0.1).to(device)
 
 
-@pytest.mark.parametrize("device", ["cpu", CUDA, MPS])
+@pytest.mark.parametrize("device", [CUDA, MPS])
 @pytest.mark.parametrize("loss", sorted(LOSSES))
 def test_every_device_gives_the_cpus_step_in_float32(device, loss):
     tis_cap = 0 if loss in FROM_SAMPLER else 2.0

@@ -11,11 +11,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
-from transformers import GPT2Config, GPT2LMHeadModel, Qwen3Config, Qwen3ForCausalLM
 from transformers.models.qwen3.modeling_qwen3 import Qwen3Attention
 
 from debate.types import TurnId
-from learner import LearnerConfig, Row
+from learner import LearnerConfig
 from learner.update.batches import collate, micro_batches, pack, stars
 from learner.update.forward import _norms, action_logprobs, check_sharing
 from learner.update.learner import Learner
@@ -28,7 +27,8 @@ from learner.update.tree_attention import (
     tree_attention,
 )
 
-VOCABULARY = 24
+from .conftest import VOCABULARY, gpt2, qwen3, row_of
+
 ROWS = st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=9), min_size=1, max_size=9)
 
 
@@ -148,25 +148,10 @@ def test_the_kernels_of_a_gpu_take_and_give_these_shapes():
 # The learner --------------------------------------------------------------------------------------
 
 
-def qwen3() -> Qwen3ForCausalLM:
-    torch.manual_seed(0)
-    shape = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 1}
-    sizes = {"vocab_size": VOCABULARY, "intermediate_size": 48, "head_dim": 16, "initializer_range": 0.3}
-    return Qwen3ForCausalLM(Qwen3Config(**shape, **sizes, tie_word_embeddings=True)).eval()
-
-
 def lora():
     from peft import LoraConfig, get_peft_model
 
     return get_peft_model(qwen3(), LoraConfig(r=4, target_modules="all-linear", lora_alpha=8))
-
-
-def gpt2() -> GPT2LMHeadModel:
-    """A model that really computes in float64 (Qwen3 rounds to float32 in its norms)."""
-    torch.manual_seed(0)
-    none = {"resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0}
-    sizes = {"vocab_size": VOCABULARY, "n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 256}
-    return GPT2LMHeadModel(GPT2Config(**sizes, initializer_range=0.2, **none)).double().eval()
 
 
 def learnt(model, rows_of, *, share: bool, **changes):
@@ -223,14 +208,9 @@ def conversations(*, seed=0, rounds=5):
     for debate, agent in product(range(2), range(2)):
         ids = np.concatenate([np.arange(debate, debate + 50) % VOCABULARY, rng.integers(0, VOCABULARY, 4)])
         for round_ in range(rounds):
-            reply = rng.integers(0, VOCABULARY, 6)
-            mask = np.arange(len(ids) + 6) >= len(ids)
-            ids = np.concatenate([ids, reply])
-            logprobs = np.where(mask, -3.0, 0.0).astype(np.float32)
-            advantages = np.where(mask, rng.standard_normal(len(ids)), 0.0).astype(np.float32)
-            turn, stream = TurnId(agent, round_), mask.astype(np.int8)
-            rows.append(Row(ids, mask, logprobs, advantages, stream, "p", 0, turn, debate=debate))
-            ids = np.concatenate([ids, rng.integers(0, VOCABULARY, 8)])
+            reply, turn = rng.integers(0, VOCABULARY, 6), TurnId(agent, round_)
+            rows.append(row_of(ids, reply, rng.standard_normal(6), turn=turn, debate=debate))
+            ids = np.concatenate([ids, reply, rng.integers(0, VOCABULARY, 8)])
     return rows
 
 
@@ -258,12 +238,9 @@ def growing(*, seed=0, rounds=5):
         shown = rng.integers(0, VOCABULARY, 50)
         for round_ in range(rounds):
             for agent in range(2):
-                ids = np.concatenate([shown, rng.integers(0, VOCABULARY, 3 + 6)])
-                mask = np.arange(len(ids)) >= len(ids) - 6
-                logprobs = np.where(mask, -3.0, 0.0).astype(np.float32)
-                advantages = np.where(mask, rng.standard_normal(len(ids)), 0.0).astype(np.float32)
-                turn, stream = TurnId(agent, round_), mask.astype(np.int8)
-                rows.append(Row(ids, mask, logprobs, advantages, stream, "p", 0, turn, debate=debate))
+                prompt = [*shown, *rng.integers(0, VOCABULARY, 3)]
+                reply, turn = rng.integers(0, VOCABULARY, 6), TurnId(agent, round_)
+                rows.append(row_of(prompt, reply, rng.standard_normal(6), turn=turn, debate=debate))
             shown = np.concatenate([shown, rng.integers(0, VOCABULARY, 40)])
     return rows
 

@@ -1,10 +1,6 @@
 from __future__ import annotations
 
-import json
-import os
 from dataclasses import replace
-from itertools import groupby
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,11 +8,11 @@ import pytest
 from debate.config import DebateConfig
 from debate.parsing import parse_turn
 from debate.personas import PERSONAS
-from debate.types import Completion, Debate, Outcome, Problem, Turn, TurnId, Vote
+from debate.types import Completion, Debate, Problem, Turn, TurnId, Vote
 from learner import AdvantageConfig, Row, TurnAdvantage, make_rows, transitions_of, turn_advantages
 from learner.advantages.context_effects import context_of, right_by_debate, sides_of
 from learner.rows import token_advantages
-from rewards import RewardConfig, score_debate
+from rewards import RewardConfig
 from rewards.types import Rewards
 
 SOLVE = "<solution>7</solution>"
@@ -173,46 +169,6 @@ def test_temperature_zero_is_learned_at_temperature_one():
 def test_turns_that_cannot_be_learned_from_are_errors(changes, message):
     with pytest.raises(ValueError, match=message):
         rows_of(TurnAdvantage(1.0, None, None), **changes)
-
-
-DATA = os.environ.get("DEBATE_TEST_DATA")
-PAIRS = {0: (1, 2), 1: (0, 2), 2: (0, 1)}
-
-
-@pytest.mark.skipif(DATA is None, reason="DEBATE_TEST_DATA is not set")
-def test_real_solutions_become_rows():
-    """Real right and wrong solutions with truthful judges, through rewards, advantages and rows."""
-    held = real_debates(limit=40)
-    rewards = [score_debate(debate, [[one] for one in correct], RewardConfig()) for debate, correct in held]
-    rows = learned([debate for debate, _ in held], rewards)
-    assert len(rows) > 80
-    for row in rows:
-        assert np.isfinite(row.advantages).all()
-        assert ((row.stream > 0) == row.action_mask).all()
-
-
-def real_debates(*, limit: int) -> list[tuple[Debate, list[bool]]]:
-    lines = (Path(DATA or "") / "model_outputs_gsm8k.jsonl").read_text(encoding="utf-8").splitlines()
-    by_question = groupby(map(json.loads, lines), key=lambda record: record["question"])
-    groups = [list(records)[:3] for _, records in by_question]
-    return [real_debate(records) for records in groups if len(records) == 3][:limit]
-
-
-def real_debate(records: list[dict[str, object]]) -> tuple[Debate, list[bool]]:
-    correct = [bool(record["expected"]) for record in records]
-    solutions = [turn_of(f"<solution>{r['output']}</solution>", agent, 0) for agent, r in enumerate(records)]
-    votes = [
-        Vote(TurnId(judge, 1), TurnId(left, 0), TurnId(right, 0), truthful(correct[left], correct[right]))
-        for judge, (left, right) in PAIRS.items()
-    ]
-    ballots = [turn_of("<comparison>A > B</comparison>", agent, 1, ballot=True) for agent in range(3)]
-    problem = Problem(str(records[0]["question"]), str(records[0]["question"]), str(records[0]["gold"]))
-    config = DebateConfig(num_rounds=1)
-    return Debate(problem, PERSONAS[:3], (*solutions, *ballots), tuple(votes), 0, 0, config), correct
-
-
-def truthful(left: bool, right: bool) -> Outcome:
-    return "tie" if left == right else "left" if left else "right"
 
 
 def test_a_critics_tokens_get_its_advantage_and_the_votes_beside_it_that_of_the_format():
