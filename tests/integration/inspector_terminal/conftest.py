@@ -1,7 +1,5 @@
 """A small run, and an application that is driven by keys and read as text."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from contextlib import asynccontextmanager

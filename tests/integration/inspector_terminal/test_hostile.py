@@ -1,7 +1,5 @@
 """What models write is shown, and nothing of it is obeyed."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """On a terminal of its own: what reaches it, and what is said if there is none."""
 
-from __future__ import annotations
-
 import os
 import pty
 import re

@@ -1,7 +1,5 @@
 """Long solutions, shortened for those who read them."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,7 +1,5 @@
 """Seats: who is asked for whom, what frozen weights answer, and which seatings are refused."""
 
-from __future__ import annotations
-
 import asyncio
 from itertools import product
 

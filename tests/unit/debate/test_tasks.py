@@ -1,7 +1,5 @@
 """Coroutines that run at once, and how they end."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import inspect

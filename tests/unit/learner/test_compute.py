@@ -1,7 +1,5 @@
 """The type in which matrices are multiplied: less memory, logits that are not rounded, the same learning."""
 
-from __future__ import annotations
-
 import copy
 import weakref
 from typing import Any

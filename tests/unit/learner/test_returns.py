@@ -1,7 +1,5 @@
 """Discounted returns and the shaping stream in the advantages, worked out by hand."""
 
-from __future__ import annotations
-
 import pytest
 
 from debate.personas import Persona

@@ -1,7 +1,5 @@
 """The likelihood stream and its advantages, worked out by hand."""
 
-from __future__ import annotations
-
 import pytest
 from msgspec import UNSET
 
