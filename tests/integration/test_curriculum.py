@@ -1,5 +1,3 @@
-"""A curriculum of two stages with a very small model: what the second begins with, and how it resumes."""
-
 import json
 import signal
 

@@ -1,5 +1,3 @@
-"""``debate eval`` on runs of a tiny model: what it prints, keeps, goes on with and refuses."""
-
 import json
 import shutil
 import time

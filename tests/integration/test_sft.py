@@ -1,5 +1,3 @@
-"""Supervised runs of a very small model: they learn and resume, and RL begins with what they learnt."""
-
 import json
 import os
 import time

@@ -1,5 +1,3 @@
-"""Programs in replies with the real sandbox: hostile ones, runs that are killed, and what commands show."""
-
 import asyncio
 import time
 

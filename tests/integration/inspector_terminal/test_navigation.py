@@ -1,5 +1,3 @@
-"""All the way in and out, by keys alone."""
-
 import os
 import shutil
 import threading

@@ -95,8 +95,6 @@ def test_without_the_package_one_line_names_the_extra(run, monkeypatch):
 
 
 class Terminal:
-    """A stream that says it is a terminal."""
-
     def isatty(self):
         return True
 

@@ -1,5 +1,3 @@
-"""Replies cut at stop strings after they were made."""
-
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,5 +1,3 @@
-"""Long solutions, shortened for those who read them."""
-
 import asyncio
 
 import pytest

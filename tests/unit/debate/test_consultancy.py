@@ -1,5 +1,3 @@
-"""Consultancy: the game's two solutions, of which judges read one, and of the other the answer alone."""
-
 from random import Random
 
 import pytest

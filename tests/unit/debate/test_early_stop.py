@@ -1,5 +1,3 @@
-"""Debates that end once their agents agree, and go on while they do not."""
-
 import asyncio
 
 import pytest

@@ -1,5 +1,3 @@
-"""Prompt families: what one agent alone is sent, word by word, with examples and stop strings."""
-
 import asyncio
 from dataclasses import replace
 

@@ -1,5 +1,3 @@
-"""Files of anybody's making are read within bounds."""
-
 import os
 import tracemalloc
 

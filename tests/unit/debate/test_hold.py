@@ -1,5 +1,3 @@
-"""The protocol: who is asked what and when, which votes count, and how debates run beside one another."""
-
 import asyncio
 import gc
 from contextlib import contextmanager

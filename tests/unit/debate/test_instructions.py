@@ -1,5 +1,3 @@
-"""A problem of kind "instructions": the whole solution is the answer, and no prompt asks for a box."""
-
 import asyncio
 
 import pytest

@@ -1,5 +1,3 @@
-"""Fewer agents and rounds on problems of a level."""
-
 import pytest
 from pydantic import ValidationError
 

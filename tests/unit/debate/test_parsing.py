@@ -1,5 +1,3 @@
-"""The parser's rules one by one, by hand."""
-
 import pytest
 
 from debate.parsing import last_boxed, parse_turn

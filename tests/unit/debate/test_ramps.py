@@ -1,5 +1,3 @@
-"""Ramps: numbers that change with the step."""
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,5 +1,3 @@
-"""Seats: who is asked for whom, what frozen weights answer, and which seatings are refused."""
-
 import asyncio
 from itertools import product
 

@@ -1,5 +1,3 @@
-"""A summary instead of the history: who asks for it, what it is made of, and where it is kept."""
-
 import re
 from dataclasses import replace
 

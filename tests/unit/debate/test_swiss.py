@@ -1,5 +1,3 @@
-"""Final ballots by Swiss pairing: who compares what, by hand and by law, and what is stored of it."""
-
 import re
 from collections import Counter
 

@@ -1,5 +1,3 @@
-"""Coroutines that run at once, and how they end."""
-
 import asyncio
 import gc
 import inspect

@@ -1,5 +1,3 @@
-"""Thinking with its own budget: what is sampled, what is forced, and what is learned from."""
-
 import pytest
 import torch
 

@@ -1,5 +1,3 @@
-"""Programs in replies: where they run, what stands after them, and what of it an agent says."""
-
 import asyncio
 import re
 from dataclasses import replace

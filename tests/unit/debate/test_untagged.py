@@ -1,5 +1,3 @@
-"""Replies without tags: where they are the solution, what is left out of them, where they stay missing."""
-
 import asyncio
 
 import pytest

@@ -1,5 +1,3 @@
-"""The type in which matrices are multiplied: less memory, logits that are not rounded, the same learning."""
-
 import copy
 import weakref
 from typing import Any

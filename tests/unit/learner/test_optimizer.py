@@ -1,5 +1,3 @@
-"""AdamW as it is set, and the size of its updates by hand."""
-
 import pytest
 import torch
 from torch import nn

@@ -1,5 +1,3 @@
-"""What rows share is read once, and nothing else changes."""
-
 import copy
 from itertools import product
 

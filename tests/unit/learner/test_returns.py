@@ -1,5 +1,3 @@
-"""Discounted returns and the shaping stream in the advantages, worked out by hand."""
-
 import pytest
 
 from debate.personas import Persona

@@ -1,5 +1,3 @@
-"""The worst tokens of a step: which they are, what stands before them, and that no GPU is waited for."""
-
 from dataclasses import replace
 
 import pytest

@@ -1,5 +1,3 @@
-"""What criticism earns, by hand: scores by the others, persuasion and self-correction."""
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

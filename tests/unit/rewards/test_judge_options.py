@@ -1,5 +1,3 @@
-"""Ties of judges, and the preferences of a verifier model as their label: by hand."""
-
 import pytest
 
 from debate.types import TurnId, Vote

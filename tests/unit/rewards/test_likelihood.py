@@ -1,5 +1,3 @@
-"""The likelihood stream and its advantages, worked out by hand."""
-
 import pytest
 from msgspec import UNSET
 

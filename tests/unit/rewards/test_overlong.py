@@ -1,5 +1,3 @@
-"""Replies that end at their token limit: kept, masked or penalized."""
-
 from dataclasses import replace
 
 import pytest

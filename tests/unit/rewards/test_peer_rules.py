@@ -1,5 +1,3 @@
-"""Hand-computed scores of the peer rules, and a rule of one's own."""
-
 import choix
 import numpy as np
 import pytest

@@ -1,5 +1,3 @@
-"""Shaping rewards by hand: new answers, copies, and length; and what they leave alone."""
-
 from collections.abc import Sequence
 
 import pytest

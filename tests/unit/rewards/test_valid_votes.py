@@ -1,5 +1,3 @@
-"""Which votes count, and under which reason the others are counted."""
-
 import pytest
 
 from debate.types import FailureReason, TurnId, Vote

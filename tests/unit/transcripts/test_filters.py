@@ -1,5 +1,3 @@
-"""The filter language: what it means, and what is refused, with the place of the error."""
-
 import pytest
 
 from transcripts import FilterError, compile_filter

@@ -1,5 +1,3 @@
-"""The store of a run: what it finds, how it follows a run that goes on, what it does with bad folders."""
-
 import json
 import os
 import shutil

@@ -1,5 +1,3 @@
-"""The figures of steps, against means taken over the rows of a list."""
-
 from statistics import fmean
 
 import pytest
