@@ -18,17 +18,25 @@ from typing import TypeAlias, TypeVar, cast, get_args
 
 from debate.seeds import derive_seed
 from debate.types import Kind, Message, Problem, Role, Shot
+from debate_rl.config import Config
+from debate_rl.config.warm_start import KINDS as TURNS
+from debate_rl.config.warm_start import Kind as TurnKind
+from debate_rl.config.warm_start import kinds_of_turns
+from debate_rl.warm_start.demonstrations import Demonstrator
 from envs.data.catalog import OWN_FILE, DataSet
 from envs.data.loading import entry_of, normal_level, problem_of, question_hash, rows_of
 from envs.data.records import Record, as_text, files_of, read_files
 from envs.data.shots import plain_solution
 from envs.errors import DataError
 from envs.families import FAMILIES
+from envs.families.synthetic import SyntheticFamily
 from envs.grading.extraction import last_box
 
 Levels: TypeAlias = Sequence[str | int] | None
 WITH_TOOL = "_tir"
 """Suffix of the name of a synthetic family: solutions with a program and its output."""
+DEBATES = "_debates"
+"""Suffix of the name of a synthetic family: turns of debates that a script plays."""
 REPLIES = ("reply", "response", "completion", "output")
 SOLUTIONS = ("solution", "generated_solution", "rationale")
 QUESTIONS = ("question", "problem", "prompt")
@@ -64,18 +72,26 @@ class Source:
     """One file or data set, read row by row; ``unusable`` counts the skipped rows of a set."""
 
     name: str
+    config: Config
     unusable: int = 0
     first_unusable: str = ""
 
     def read(self, *, split: str, limit: int | None, seed: int, levels: Levels = None) -> Iterator[Example]:
         """Yield at most ``limit`` examples; DataError for a row that cannot be read.
 
-        ``levels``: the levels of a synthetic family to generate; None means all.
+        ``levels``: the levels of a synthetic family to generate; None means all. ``limit`` is then the number
+        of problems, and each has an example of every kind of turn if the name ends with ``DEBATES``.
         """
-        if self.name.removesuffix(WITH_TOOL) in FAMILIES:
+        kind = self.name.removesuffix(WITH_TOOL).removesuffix(DEBATES)
+        if kind in FAMILIES:
             if limit is None:
                 raise DataError(f"sft.limit: {self.name} generates any number of problems; set a limit")
-            yield from _of_family(self.name, split, limit, seed, levels)
+            problems = FAMILIES[kind].of_levels(levels).problems(split=split, limit=limit, seed=seed)
+            rng = Random(derive_seed(seed, "attempts"))
+            if self.name.endswith(DEBATES):
+                yield from _debates(self.config, kind, problems, rng)
+            else:
+                yield from _solutions(FAMILIES[kind], problems, rng, with_tool=self.name.endswith(WITH_TOOL))
         else:
             yield from islice(self._examples(split, seed), limit)
 
@@ -125,20 +141,32 @@ def chosen_by(
     return kept
 
 
-def of_family(kind: str) -> tuple[str, str]:
-    """Return the names of a synthetic family's solutions: plain ones, and those with programs."""
-    return kind, f"{kind}{WITH_TOOL}"
+def of_family(kind: str) -> tuple[str, ...]:
+    """Return the names of a synthetic family's replies: solutions, those with programs, and debates."""
+    return kind, f"{kind}{WITH_TOOL}", f"{kind}{DEBATES}"
 
 
-def _of_family(name: str, split: str, limit: int, seed: int, levels: Levels) -> Iterator[Example]:
-    family = FAMILIES[name.removesuffix(WITH_TOOL)].of_levels(levels)
-    rng = Random(derive_seed(seed, "attempts"))
-    for problem in family.problems(split=split, limit=limit, seed=seed):
-        if name.endswith(WITH_TOOL):
+def _solutions(
+    family: SyntheticFamily, problems: Sequence[Problem], rng: Random, *, with_tool: bool
+) -> Iterator[Example]:
+    for problem in problems:
+        if with_tool:
             text = family.write_with_tool(problem)
         else:
             text = family.write_solution(problem, family.attempt(problem, rng))
         yield Example(problem, solution=_as_shot(problem, text.strip()), location=problem.id)
+
+
+def _debates(config: Config, kind: str, problems: Sequence[Problem], rng: Random) -> Iterator[Example]:
+    """Yield a turn of each kind for each problem, with right solutions. Some of those it reads are wrong."""
+    demonstrator = Demonstrator(kind, config.debate, config.warm_start, rng, own_right=True)
+    turns: list[TurnKind] = [
+        turn for turn in TURNS if turn != "drill" and turn in kinds_of_turns(config.debate)
+    ]
+    for problem in problems:
+        for turn in turns:
+            shown = demonstrator.show(turn, problem)
+            yield Example(problem, shown.reply, messages=shown.messages, location=problem.id)
 
 
 def is_file(name: str) -> bool:

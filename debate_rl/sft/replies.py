@@ -181,7 +181,7 @@ def _read(config: Config, lost: Counter[str]) -> list[Example]:
     """Return the examples of all sources; ``lost`` counts the unusable rows of data sets."""
     sft, examples = config.sft, list[Example]()
     for name in sft.data:
-        source, before = Source(name), len(examples)
+        source, before = Source(name, config), len(examples)
         seed = derive_seed(config.seed, "sft", name)
         levels = sft.levels or (config.env.levels if name in of_family(config.env.kind) else None)
         examples += source.read(split=sft.split, limit=sft.limit, seed=seed, levels=levels)

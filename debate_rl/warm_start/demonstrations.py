@@ -53,10 +53,21 @@ class Demonstration:
 
 
 class Demonstrator:
-    """Makes demonstrations of a synthetic family under a protocol. ``habits``: probabilities of mistakes."""
+    """Makes demonstrations of a synthetic family under a protocol. ``habits``: probabilities of mistakes.
 
-    def __init__(self, family: str, config: DebateConfig, habits: WarmStartConfig, rng: Random) -> None:
-        self._family = FAMILIES[family]
+    With ``own_right``, only the solutions that a turn reads have mistakes.
+    """
+
+    def __init__(
+        self,
+        family: str,
+        config: DebateConfig,
+        habits: WarmStartConfig,
+        rng: Random,
+        *,
+        own_right: bool = False,
+    ) -> None:
+        self._family, self._own_right = FAMILIES[family], own_right
         self._check = lru_cache(maxsize=1 << 16)(self._family.write_check)
         self._config, self._habits, self._rng = config, habits, rng
 
@@ -191,6 +202,7 @@ class Demonstrator:
         return self._family.invent(problem, self._rng) or tried
 
     def _solution(self, problem: Problem, agent: int, *, right: float | None = None) -> str:
+        right = 1.0 if self._own_right else right
         return self._family.write_solution(problem, self._attempt(problem, agent, right=right))
 
     def _attempt(self, problem: Problem, agent: int, *, right: float | None = None) -> Any:

@@ -10,7 +10,7 @@ from debate.settings import LoadedTable
 if TYPE_CHECKING:
     from envs.families.synthetic import SyntheticFamily
 
-NAMES = ("pair_sum", "words", "products", "sorting")
+NAMES = ("pair_sum", "words", "stories", "products", "sorting")
 FAMILIES: Mapping[str, SyntheticFamily] = LoadedTable(
     {name: f"envs.families.{name}:FAMILY" for name in NAMES}
 )

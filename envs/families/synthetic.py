@@ -71,7 +71,7 @@ class SyntheticFamily(ABC):
                 canonical, question, answer = self.draw(rng, level)
                 digest = blake2b(question.encode(), digest_size=6).hexdigest()
                 id = f"{self.name}-{level}-{digest}"  # the same problem has the same id everywhere
-                if split_of(canonical) == split and id not in seen:
+                if self.split_of(canonical) == split and id not in seen:
                     break
             else:
                 where = f"{self.name}, level {level}, {split}"
@@ -86,6 +86,10 @@ class SyntheticFamily(ABC):
             return Grade(GradeStatus.MISSING, "none")
         status = GradeStatus.CORRECT if self.is_right(problem, answer) else GradeStatus.WRONG
         return Grade(status, self.name, answer, time.perf_counter() - started)
+
+    def split_of(self, canonical: str) -> str:
+        """Return the split of a canonical form."""
+        return split_of(canonical)
 
     @abstractmethod
     def draw(self, rng: random.Random, level: str) -> tuple[str, str, str]:

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envs import load_problems
-from envs.families import FAMILIES, pair_sum, products, sorting, words
+from envs.families import FAMILIES, pair_sum, products, sorting, stories, words
 from envs.grading.extraction import last_box
 
 seeds = st.integers(0, 10**6)
@@ -16,6 +16,8 @@ families = st.sampled_from(sorted(FAMILIES))
 def canonical(family, problem):
     if family == "words":
         return words.read_story(problem.question)
+    if family == "stories":
+        return stories.blank(problem.question)
     if family == "products":
         return tuple(sorted(products.read_question(problem.question)))
     if family == "sorting":
@@ -88,6 +90,7 @@ def test_grading_never_raises_on_an_answer(family, answer):
     question = {
         "pair_sum": "Target 19. Numbers 3 8 5 11 10 9.",
         "words": "Tom has 8 apples. Tom gets 4 more. How many apples?",
+        "stories": "Tom has 8 cards. Tom finds 4 more. How many cards does Tom have now?",
         "products": "What is 34 * 29?",
         "sorting": "Sort 8 3 11.",
     }[family]

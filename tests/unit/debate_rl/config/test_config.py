@@ -57,7 +57,7 @@ def test_defaults_hold_together():
         ({"debate": {"num_agents": 1}, "rewards": {"truth_weight": 0.0}}, "nothing to learn from"),
         (
             {"warm_start": {"solve_steps": 1}},
-            "demonstrations of pair_sum, words, products, sorting, not of env.kind = 'gsm8k'",
+            "demonstrations of pair_sum, words, stories, products, sorting, not of env.kind = 'gsm8k'",
         ),
         (
             {

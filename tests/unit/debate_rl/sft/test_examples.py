@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from itertools import groupby
+
 import pytest
 
 from debate.programs import output_spans
 from debate.types import Message
+from debate_rl.config import Config
 from debate_rl.sft.examples import Source, example_of_set, examples_of
 from envs.data.catalog import DATA_SETS
 from envs.data.records import Record
 from envs.errors import DataError
+from envs.families import FAMILIES
+from envs.grading.extraction import last_box
 
 USER = {"role": "user", "content": "1 + 1?"}
 SAID = {"role": "assistant", "content": "2"}
@@ -116,7 +123,9 @@ def test_programs_of_openmathreasoning_stand_in_fences_as_those_that_run_do():
 
 @pytest.mark.parametrize("name", ["products", "products_tir"])
 def test_right_solutions_of_a_synthetic_family_are_learnt_by_name(name):
-    examples = list(Source(name).read(split="train", limit=20, seed=3, levels=[1]))
+    examples = list(
+        Source(name, Config(model={"name_or_path": "m"})).read(split="train", limit=20, seed=3, levels=[1])
+    )
     assert len({example.problem.id for example in examples}) == 20
     for example in examples:
         assert example.text.endswith(f"\\boxed{{{example.problem.answer}}}")
@@ -124,4 +133,21 @@ def test_right_solutions_of_a_synthetic_family_are_learnt_by_name(name):
         assert [span.of(example.text) for span in output_spans(example.text)] == [
             f"```output\n{example.problem.answer}\n```\n"
         ] * name.endswith("_tir")
-    assert examples == list(Source(name).read(split="train", limit=20, seed=3, levels=[1]))
+    assert examples == list(
+        Source(name, Config(model={"name_or_path": "m"})).read(split="train", limit=20, seed=3, levels=[1])
+    )
+
+
+def test_scripted_debates_show_wrong_solutions_but_teach_right_ones():
+    config = Config(
+        model={"name_or_path": "m"}, env={"kind": "words"}, debate={"num_rounds": 2, "prompts": "small"}
+    )
+    examples = list(Source("words_debates", config).read(split="train", limit=12, seed=3, levels=[2]))
+    assert [len(list(turns)) for _, turns in groupby(examples, lambda one: one.problem)] == [3] * 12
+    family, shown = FAMILIES["words"], Counter[bool]()
+    for example in examples:
+        box = last_box(example.reply.partition("<evaluation>")[0])
+        assert box is None or family.is_right(example.problem, box.of(example.reply))
+        for text in re.findall(r"boxed\{ (\d+)\}", example.messages[-1].content):
+            shown[family.is_right(example.problem, text)] += 1
+    assert min(shown[True], shown[False]) > 10

@@ -31,7 +31,7 @@ def test_data_sets_bring_no_pieces_and_real_models_none_at_all():
     assert vocabulary(model={"name_or_path": "some/model"}) == ()
 
 
-@pytest.mark.parametrize("kind", ["pair_sum", "words", "products", "sorting"])
+@pytest.mark.parametrize("kind", ["pair_sum", "words", "stories", "products", "sorting"])
 def test_every_text_of_a_family_is_made_of_pieces(kind):
     from debate_rl.warm_start.tokenizer import build_tokenizer
     from envs import load_environment
