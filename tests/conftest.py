@@ -209,6 +209,13 @@ def _with_byte_fallback(backend):
     return fallback
 
 
+def graded(debate, gold):
+    """Return the grades of a debate of three agents and two rounds."""
+    answers = {(turn.id.agent, turn.id.round): turn.parsed.answer for turn in debate.turns}
+    rows = ([answers[agent, round_] for round_ in range(2)] for agent in range(3))
+    return tuple(tuple("missing" if said is None else said == gold for said in row) for row in rows)
+
+
 @pytest.fixture(scope="session")
 def step_records():
     """Return make(step, count=6) -> the records of a step, different ones for each."""
@@ -228,14 +235,7 @@ def step_records():
         answers = {p.id: Answers(str(p.answer), ("5", "6")) for p in problems}
         policy = scripted_debaters(answers, solve=(0.7, 0.4, 0.5), judge=0.8, tokens=True)
         for debate in run_debates(problems, policy, config, seed=step):
-            grades = {
-                turn.id: turn.parsed.answer == debate.problem.answer if turn.parsed.answer else "missing"
-                for turn in debate.turns
-            }
-            correct = tuple(
-                tuple(next(v for t, v in grades.items() if (t.agent, t.round) == (a, r)) for r in range(2))
-                for a in range(3)
-            )
+            correct = graded(debate, debate.problem.answer)
             rewards = score_debate(debate, correct, RewardConfig())
             yield Record(debate, step, debate.problem.id, correct, rewards)
 
@@ -312,10 +312,7 @@ def hostile_records():
         config = DebateConfig(num_agents=3, num_rounds=2, personas=personas)
         found = []
         for debate in run_debates(problems, policy, config, seed=step):
-            correct = tuple(
-                tuple(debate.turns[3 * round_ + seat].parsed.answer == "2" for round_ in range(2))
-                for seat in range(3)
-            )
+            correct = graded(debate, "2")
             rewards = score_debate(debate, correct, RewardConfig())
             turns = tuple(spoil(turn, number + len(found)) for number, turn in enumerate(debate.turns))
             found.append(Record(replace(debate, turns=turns), step, debate.problem.id, correct, rewards))

@@ -111,12 +111,12 @@ def python(*words: object, cwd: Path, **environment: str) -> subprocess.Complete
     )
 
 
-def start(*words: object, cwd: Path) -> subprocess.Popen[str]:
+def start(*words: object, cwd: Path, **environment: str) -> subprocess.Popen[str]:
     """Start this Python in another process, which is killed by whoever wants it."""
     return subprocess.Popen(
         [sys.executable, *map(str, words)],
         cwd=cwd,
-        env=ENVIRONMENT,
+        env=ENVIRONMENT | environment,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,

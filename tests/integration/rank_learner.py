@@ -4,7 +4,7 @@ import copy
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,6 @@ import torch
 import torch.distributed as dist
 from peft import LoraConfig, get_peft_model
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
-from transformers import Qwen3Config, Qwen3ForCausalLM
 
 from debate.types import TurnId
 from learner import Learner, LearnerConfig, Row
@@ -22,8 +21,8 @@ from learner.update.config import LOSS_NAMES
 from learner.update.forward import compute_type
 from learner.update.ranks import ALONE, Ranks, trained, whole
 from learner.update.shards import cut, gathered, outline, shard
+from tests.unit.learner.conftest import VOCABULARY, qwen3, row_of
 
-VOCABULARY = 24
 TILE = head.TILE["cpu"]
 
 
@@ -84,20 +83,10 @@ def rows_of(case: Case) -> list[Row]:
 
 
 def _row(ids: np.ndarray, rng: np.random.Generator, debate: int, agent: int) -> Row:
-    mask = np.arange(len(ids)) >= 15
-    drawn = rng.standard_normal(len(ids)).astype(np.float32)
-    return Row(
-        input_ids=ids.astype(np.int64),
-        action_mask=mask,
-        sampling_logprobs=np.where(mask, -3.0, 0.0).astype(np.float32),
-        advantages=np.where(mask, drawn, 0.0).astype(np.float32),
-        stream=np.where(mask, rng.integers(1, 3, len(ids)), 0).astype(np.int8),
-        group_id=str(debate),
-        policy_version=0,
-        turn=TurnId(agent, 0),
-        temperature=float(rng.choice([0.6, 1.0])),
-        debate=debate,
-    )
+    row = row_of(ids[:15], ids[15:], rng.standard_normal(len(ids) - 15), turn=TurnId(agent, 0))
+    stream = np.where(row.action_mask, rng.integers(1, 3, len(ids)), 0).astype(np.int8)
+    temperature = float(rng.choice([0.6, 1.0]))
+    return replace(row, stream=stream, temperature=temperature, group_id=str(debate), debate=debate)
 
 
 def learner_of(case: Case, ranks: Ranks, mesh: DeviceMesh | None) -> Learner:
@@ -118,20 +107,7 @@ def learner_of(case: Case, ranks: Ranks, mesh: DeviceMesh | None) -> Learner:
 
 
 def _model(case: Case) -> Any:
-    torch.manual_seed(0)
-    config = Qwen3Config(
-        vocab_size=VOCABULARY,
-        hidden_size=32,
-        intermediate_size=48,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        num_key_value_heads=1,
-        head_dim=16,
-        max_position_embeddings=64,
-        initializer_range=0.3,
-        tie_word_embeddings=True,
-    )
-    model = Qwen3ForCausalLM(config).eval()
+    model = qwen3()
     for weight in model.parameters():
         weight.data = weight.data.to(case.base)
     adapter = LoraConfig(r=3, target_modules=["q_proj", "v_proj"], lora_alpha=8)

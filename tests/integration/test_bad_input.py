@@ -1,5 +1,3 @@
-"""A user's mistake is one line that names the place and the way out, exit code 2, and costs nothing."""
-
 import fcntl
 from pathlib import Path
 

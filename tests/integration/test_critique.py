@@ -1,5 +1,3 @@
-"""A run by the critique protocol: replayed by other schemes, explained, played."""
-
 import json
 import re
 

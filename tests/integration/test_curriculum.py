@@ -1,9 +1,5 @@
-"""A curriculum of two stages with a very small model: what the second begins with, and how it resumes."""
-
 import json
 import signal
-import subprocess
-import sys
 
 import pytest
 import torch
@@ -17,7 +13,7 @@ from debate_rl.metrics.held_out import evaluations_of
 from debate_rl.metrics.step_log import read_metrics
 from debate_rl.training.loop import train
 
-from .conftest import ENVIRONMENT, left_by, merged, model_that_says, wait_until, write_recipe
+from .conftest import left_by, merged, model_that_says, start, wait_until, write_recipe
 from .protocol_runs import NUMBERS, SIZES, Parity
 
 
@@ -119,14 +115,7 @@ def test_a_curriculum_that_is_killed_in_each_stage_ends_as_the_one_left_alone(tm
 
 
 def command(path):
-    return subprocess.Popen(
-        [sys.executable, "-m", "debate_rl", "train", str(path)],
-        cwd=path.parent,
-        env=ENVIRONMENT | {"DEBATE_OWN_CODE": "1"},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    return start("-m", "debate_rl", "train", path, cwd=path.parent, DEBATE_OWN_CODE="1")
 
 
 def has_something(path):

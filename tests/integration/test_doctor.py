@@ -1,5 +1,3 @@
-"""``debate doctor`` with a real tiny model: what it prints, leaves and returns."""
-
 import json
 
 import pytest

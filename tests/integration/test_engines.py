@@ -1,5 +1,3 @@
-"""vLLM engines in their own processes, with lookahead: what is killed, and what is left."""
-
 import os
 import signal
 import time

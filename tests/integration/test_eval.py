@@ -1,9 +1,5 @@
-"""``debate eval`` on runs of a tiny model: what it prints, keeps, goes on with and refuses."""
-
 import json
 import shutil
-import subprocess
-import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -18,7 +14,7 @@ from debate_rl.training.loop import train
 from transcripts import read_records
 from transcripts.codec import from_line
 
-from .conftest import ENVIRONMENT
+from .conftest import python, start
 
 WINNER = "debate/winner/accuracy"
 FIGURES = {
@@ -321,18 +317,17 @@ def test_a_folder_of_another_evaluation_is_refused_and_left_alone(evaluate, home
 def test_an_evaluation_that_was_killed_goes_on_and_asks_nothing_twice(home, tmp_path, what, count):
     """kill -9 once this many debates, or replies of open ones, are on the disk; then the same command."""
     more = ("held_out.limit=8", "train.max_live=2")
-    command = [sys.executable, "-m", "debate_rl", "eval", str(home / "run"), *more]
-    silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    options = {"cwd": tmp_path, "env": ENVIRONMENT, **silent}
     folder = tmp_path / "killed"
+    command = ("-m", "debate_rl", "eval", home / "run", *more, "--out", folder)
     lines = {"debates": kept, "replies": open_replies}[what]
-    with subprocess.Popen([*command, "--out", folder], **options) as child:
+    with start(*command, cwd=tmp_path) as child:
         while child.poll() is None and len(lines(folder)) < count:
             time.sleep(0.001)
         child.kill()
     debates, replies = kept(folder), open_replies(folder)
     assert len(lines(folder)) >= count
-    subprocess.run([*command, "--out", folder], check=True, **options)
+    done = python(*command, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
     after = kept(folder)
     assert set(debates) <= set(after)
     texts = Counter(turn.completion.text for line in after for turn in from_line(line).debate.turns)
@@ -355,12 +350,8 @@ def open_replies(folder):
 def kept(folder):
     """Return the whole lines of an evaluation's transcripts, debates first."""
     shards = sorted(path for path in folder.rglob("step_*.jsonl") if path.parent.name != "tokens")
-    return [
-        line
-        for shard in shards
-        for line in shard.read_bytes().splitlines(keepends=True)
-        if line.endswith(b"\n")
-    ]
+    lines = (line for shard in shards for line in shard.read_bytes().splitlines(keepends=True))
+    return [line for line in lines if line.endswith(b"\n")]
 
 
 def test_the_evaluations_of_a_run_are_listed_and_each_part_opens_as_a_run_does(

@@ -1,5 +1,3 @@
-"""Exported weights, loaded by the lines of their own README in a process that knows nothing of ours."""
-
 import json
 import re
 import tomllib

@@ -1,5 +1,3 @@
-"""Evaluations during training: several held-out sets, solutions alone, and what is kept of them."""
-
 import json
 import os
 import shutil

@@ -12,7 +12,7 @@ from debate import DebateConfig, Message, Persona, Problem, run_debates
 from debate.policies import ScriptedPolicy
 from debate.prompting.escape import clean, escape
 from debate.prompting.reading import read_prompt
-from debate.prompting.rendering import raw_prompt, render_entry
+from debate.prompting.rendering import raw_prompt
 from debate.prompting.seating import seat_debate
 from debate.prompting.texts import load_prompts
 from debate.seeds import derive_seed
@@ -73,12 +73,6 @@ def with_labels(text: str, labels: tuple[str, ...]) -> str:
 def calm():
     """The same debates with a harmless agent 0, by prompt set."""
     return {name: hold(name, replies("so \\boxed{4}")) for name in ("default", "tiny")}
-
-
-def test_the_corpus_is_large_and_varied():
-    assert len(CORPUS) >= 60
-    assert len({case["name"] for case in CORPUS}) == len(CORPUS)
-    assert len({case["family"] for case in CORPUS}) >= 8
 
 
 @pytest.mark.parametrize("number", range(len(CORPUS)), ids=[case["name"] for case in CORPUS])
@@ -145,15 +139,3 @@ def test_escaping_is_idempotent_and_leaves_text_without_brackets_alone(text):
     assert (twice == once) is True  # not compared in the assertion: a diff of huge texts takes minutes
     if not re.search(r"[<\uff1c\ufe64\[]|&lt;", text, re.IGNORECASE):
         assert (once == cleaned) is True
-
-
-def test_pasting_peer_text_as_it_is_would_be_forged_by_many(calm, monkeypatch):
-    """Peer text as it is, as a foil: without the escape most of the corpus gets through."""
-    monkeypatch.setitem(render_entry.__globals__, "escape", lambda text: text)
-    calm_tags = tag_counts(of_others(calm["default"][1])[-1].messages)
-    forged = 0
-    for case in CORPUS:
-        _, requests = hold("default", replies(with_labels(case["text"], handles("default"))))
-        last = of_others(requests)[-1].messages
-        forged += tag_counts(last) != calm_tags or bool(TOKENS.search(last[-1].content))
-    assert forged >= 35

@@ -264,30 +264,6 @@ def test_a_narrow_screen_needs_no_sideways_scrolling(served, hostile, watched):
 
 
 @pytest.mark.slow
-def test_a_telephone_shows_what_matters_of_a_debate_without_scrolling(served, watched):
-    page = watched(served.origin, viewport={"width": 390, "height": 844}).page
-    page.goto(served.base + "/debates")
-    row = at(page, "row").first
-    for cell in (row.locator("td").nth(column) for column in (0, 1, 2)):
-        box = cell.bounding_box()
-        assert box["x"] + box["width"] <= 390
-    table = page.locator(".wide").first
-    assert table.evaluate("it => it.scrollWidth > it.clientWidth")  # more columns follow: a shadow says so
-    attached = table.evaluate("it => getComputedStyle(it).backgroundAttachment")
-    assert attached == "local, local, scroll, scroll"
-
-
-@pytest.mark.slow
-def test_a_telephone_shows_every_column_of_replays(run, served, watched):
-    (folder := run / "replays" / ("rewards.truth_weight=0.3," * 3)).mkdir(parents=True)
-    (folder / "replay.json").write_text("{}")
-    page = watched(served.origin, viewport={"width": 390, "height": 844}).page
-    page.goto(served.base + "/replays")
-    assert at(page, "replay").count() == 1
-    assert page.locator(".wide").first.evaluate("it => it.scrollWidth <= it.clientWidth")
-
-
-@pytest.mark.slow
 def test_an_exported_file_works_alone(hostile_run, watched, tmp_path):
     from debate_rl.inspector.web.rendering import export_html
 

@@ -7,7 +7,7 @@ import pytest
 
 from debate import DebateConfig, Problem, run_debates
 from debate.policies.scripted import ScriptedPolicy
-from debate.types import Completion, Message, SampleRequest, TurnId
+from debate.types import Message, SampleRequest, TurnId
 from debate_rl.config import Config
 from debate_rl.config.models import ModelConfig, TinyConfig
 from debate_rl.config.recipes import load_config
@@ -15,28 +15,13 @@ from debate_rl.inference.local import LocalPolicy
 from debate_rl.metrics.answers import answer_metrics
 from debate_rl.metrics.debates import format_metrics
 from debate_rl.preflight.start import SchemeWarning, check_loss
-from learner import AdvantageConfig, LearnerConfig, Row
+from learner import AdvantageConfig, LearnerConfig
 from learner.advantages import StreamSettings
 from learner.update.learner import Learner
 
+from ..unit.learner.conftest import row_of
+
 SOLVED, SILENT = "<solution>\\boxed{4}</solution>", "<solution>?</solution>"
-
-
-def row_of(completion: Completion, temperature: float) -> Row:
-    """A completion as a row with an advantage of 1."""
-    prompt, total = len(completion.prompt_tokens), len(completion.prompt_tokens) + len(completion.tokens)
-    mask = np.arange(total) >= prompt
-    return Row(
-        input_ids=np.array(completion.prompt_tokens + completion.tokens, np.int64),
-        action_mask=mask,
-        sampling_logprobs=np.concatenate([np.zeros(prompt), completion.logprobs]).astype(np.float32),
-        advantages=mask.astype(np.float32),
-        stream=mask.astype(np.int8),
-        group_id="p",
-        policy_version=0,
-        turn=TurnId(0, 0),
-        temperature=temperature,
-    )
 
 
 def test_sampler_and_trainer_have_the_same_distribution(make_tiny):
@@ -49,7 +34,11 @@ def test_sampler_and_trainer_have_the_same_distribution(make_tiny):
     assert len({completion.tokens for completion in completions}) == 16, "nothing but temperature shapes it"
     mismatches = []
     for temperature in (0.6, 1.0):
-        rows = [row_of(completion, temperature) for completion in completions]
+        rows = []
+        for one in completions:
+            logprobs = np.array([0.0] * len(one.prompt_tokens) + list(one.logprobs), np.float32)
+            more = {"sampling_logprobs": logprobs, "temperature": temperature}
+            rows.append(row_of(one.prompt_tokens, one.tokens, [1.0] * len(one.tokens), **more))
         learner = Learner(model, LearnerConfig(lr=1e-12, warmup_steps=0))
         mismatches.append(learner.step(rows)["mismatch_mean"])
     ours, theirs = mismatches

@@ -5,14 +5,13 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
 from safetensors.torch import load_file
 
-from .conftest import ENVIRONMENT, UNCOMPARED, children, running, steps_of, wait_until, write_recipe
+from .conftest import UNCOMPARED, children, python, running, start, steps_of, wait_until, write_recipe
 
 HERE = Path(__file__)
 pytestmark = pytest.mark.slow
@@ -20,17 +19,12 @@ ROUNDED = ("adapter, bfloat16", "products in bfloat16")
 
 
 def torchrun(count: int, *command: object) -> list[str]:
-    return [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(count), *map(str, command)]
+    return ["-m", "torch.distributed.run", "--nproc-per-node", str(count), *map(str, command)]
 
 
 def test_ranks_learn_what_one_process_does_and_take_up_its_state(tmp_path):
     out = tmp_path / "apart.json"
-    done = subprocess.run(
-        torchrun(3, HERE.with_name("rank_learner.py"), out),
-        env=ENVIRONMENT,
-        capture_output=True,
-        text=True,
-    )
+    done = python(*torchrun(3, HERE.with_name("rank_learner.py"), out), cwd=tmp_path)
     assert done.returncode == 0, done.stderr[-3000:]
     for name, found in json.loads(out.read_text()).items():
         assert bool(found["updates"]) == (name != "not finite")
@@ -83,15 +77,7 @@ def home(tmp_path) -> Path:
 
 def training(home: Path, count: int, run: str, *overrides: str) -> subprocess.Popen[str]:
     arguments = (*TRAIN, f"run.dir={run}", *overrides)
-    command = [sys.executable, *arguments] if count == 1 else torchrun(count, *arguments)
-    return subprocess.Popen(
-        command,
-        cwd=home,
-        env=ENVIRONMENT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    return start(*(arguments if count == 1 else torchrun(count, *arguments)), cwd=home)
 
 
 def trained(home: Path, count: int, run: str, *overrides: str) -> str:
@@ -180,7 +166,7 @@ def test_what_ranks_cannot_do_is_one_line_that_names_the_key(override, said, hom
 
 def test_ranks_learn_from_an_engine_which_ends_with_the_first_of_them(home, bench_python):
     engine = ("model.policy=vllm", "model.tiny.hidden_size=64", "model.vllm.enforce_eager=true")
-    words = (*torchrun(2, *TRAIN)[1:], "run.dir=run", *engine, "train.async_level=1", "train.steps=1000")
+    words = (*torchrun(2, *TRAIN), "run.dir=run", *engine, "train.async_level=1", "train.steps=1000")
     with bench_python.start(*words, cwd=home) as process:
         wait_until(lambda: has_saved(home / "run", 3), process)
         ranks = ranks_of(process.pid)

@@ -1,5 +1,3 @@
-"""``debate eval regrade`` on a run of a tiny model: without torch, without weights, and what it refuses."""
-
 import json
 import shutil
 

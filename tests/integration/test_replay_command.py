@@ -1,5 +1,3 @@
-"""``debate replay``: a trained run paid again, under its own scheme and under others."""
-
 import json
 import shutil
 

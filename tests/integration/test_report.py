@@ -1,5 +1,3 @@
-"""``debate report``: from run folders to files, with judges whose accuracy must be found again."""
-
 import json
 import sys
 from collections import Counter

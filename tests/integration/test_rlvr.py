@@ -1,5 +1,3 @@
-"""Plain RLVR of a base-like model: the tiny recipe climbs."""
-
 from itertools import product
 from pathlib import Path
 from statistics import fmean

@@ -1,9 +1,5 @@
-"""Supervised runs of a very small model: they learn and resume, and RL begins with what they learnt."""
-
 import json
 import os
-import subprocess
-import sys
 import time
 from pathlib import Path
 from random import Random
@@ -21,7 +17,7 @@ from debate_rl.sft.session import REPLIES, learn, mean_loss, open_replies
 from debate_rl.training.loop import finish_step, train, train_steps
 from envs.families import FAMILIES
 
-from .conftest import ENVIRONMENT, merged, python, same_weights, steps_of, untimed, write_recipe
+from .conftest import merged, python, same_weights, start, steps_of, untimed, write_recipe
 from .protocol_runs import SIZES
 
 RECIPE = {
@@ -166,17 +162,17 @@ def test_a_killed_run_goes_on_bit_for_bit(tmp_path, config_of):
     learnt(config_of(tmp_path / "whole", **changes))
     own = config_of(tmp_path / "run", **changes)
     write_recipe(tmp_path / "recipe.toml", own.model_dump(mode="json", exclude_none=True, exclude_unset=True))
-    words = [sys.executable, "-m", "debate_rl", "train", str(tmp_path / "recipe.toml")]
+    words = ("-m", "debate_rl", "train", tmp_path / "recipe.toml")
     rng, kills = Random(7), 0
     for _ in range(4):
         wanted = len(steps_of(tmp_path / "run")) + rng.randint(2, 16)
-        with subprocess.Popen(words, env=ENVIRONMENT, stderr=subprocess.DEVNULL) as process:
+        with start(*words, cwd=tmp_path) as process:
             while process.poll() is None and len(steps_of(tmp_path / "run")) < wanted:
                 time.sleep(0.02)
             kills += process.poll() is None
             process.kill()
     assert kills >= 2
-    done = python(*words[1:], cwd=tmp_path)
+    done = python(*words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert untimed(tmp_path / "run") == untimed(tmp_path / "whole")
     assert same_weights(weights_of(tmp_path / "run"), weights_of(tmp_path / "whole"))

@@ -1,5 +1,3 @@
-"""``debate solve``, ``chat``, ``eval --strategies`` and ``eval ladder``: what they print, keep and refuse."""
-
 import io
 import json
 import re

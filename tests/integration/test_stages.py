@@ -1,5 +1,3 @@
-"""Supervised stages before one of RL: what each begins with, and that kills in any of them change nothing."""
-
 import json
 
 import pytest

@@ -1,5 +1,3 @@
-"""What the command line prints to: any encoding, a reader that goes away, a full disk, nothing at all."""
-
 import io
 import os
 import sys

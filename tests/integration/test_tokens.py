@@ -1,5 +1,3 @@
-"""``debate inspect tokens``: what tokens were weighted with, against a plain float64 computation."""
-
 import json
 from dataclasses import replace
 from math import exp

@@ -1,9 +1,4 @@
-"""Programs in replies with the real sandbox: hostile ones, runs that are killed, and what commands show."""
-
 import asyncio
-import signal
-import subprocess
-import sys
 import time
 
 import pytest
@@ -17,7 +12,7 @@ from debate_rl.inference.tools import ToolPolicy
 from debate_rl.metrics.step_log import read_metrics
 from envs.sandbox import Limits, Sandbox, SandboxRefused
 
-from .conftest import ENVIRONMENT, left_by, steps_of, write_recipe
+from .conftest import left_by, start, steps_of, write_recipe
 
 HOSTILE = {
     "print('x' * 10**7, end='')\nwhile True: print('y' * 10**6)": None,
@@ -98,31 +93,26 @@ def test_prompts_of_debates_with_programs_are_made_again(sandbox):
 
 
 def run(recipe, folder):
-    words = ("-m", "debate_rl", "train", str(recipe), f"run.dir={folder}", "logging.progress=none")
-    return subprocess.Popen(
-        [sys.executable, *words],
-        cwd=folder.parent,
-        env=ENVIRONMENT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
+    words = ("-m", "debate_rl", "train", recipe, f"run.dir={folder}", "logging.progress=none")
+    return start(*words, cwd=folder.parent)
+
+
+def done(process):
+    said = process.communicate(timeout=400)[1]
+    assert process.returncode == 0, said
 
 
 @pytest.mark.slow
 def test_a_run_with_programs_that_is_killed_ends_as_one_left_alone(sandbox, tmp_path):
     recipe = write_recipe(tmp_path / "recipe.toml", RECIPE)
     straight, killed = tmp_path / "straight", tmp_path / "killed"
-    whole = run(recipe, straight)
-    out = whole.communicate(timeout=400)[0]
-    assert whole.returncode == 0, out.decode()
+    done(run(recipe, straight))
     assert any(row.get("tools/calls") for row in read_metrics(straight / "metrics.jsonl"))
-    for done in (1, 2):
+    for steps in (1, 2):
         process = run(recipe, killed)
-        while process.poll() is None and len(steps_of(killed)) < done:
+        while process.poll() is None and len(steps_of(killed)) < steps:
             time.sleep(0.005)
-        process.send_signal(signal.SIGKILL)
+        process.kill()
         process.communicate()
-    last = run(recipe, killed)
-    out = last.communicate(timeout=400)[0]
-    assert last.returncode == 0, out.decode()
+    done(run(recipe, killed))
     assert left_by(killed) == left_by(straight)

@@ -1,5 +1,3 @@
-"""The whole loop with a very small model: what a step writes, repeats, resumes and learns."""
-
 import json
 import shutil
 import sys

@@ -1,5 +1,3 @@
-"""Training and evaluation with a verifier model: what it says is kept apart from truth."""
-
 import json
 import re
 from contextlib import ExitStack

@@ -83,8 +83,9 @@ def _check(text: str, parsed: ParsedTurn) -> None:
 
 @settings(max_examples=400)
 @given(any_text)
-def test_any_text_is_read(text: str) -> None:
-    _check(text, _read(text))
+def test_any_text_is_read_as_a_reply_or_as_a_comparison(text: str) -> None:
+    for whole in (text, f"<solution>a</solution><comparison>{text}</comparison>"):
+        _check(whole, _read(whole))
 
 
 @st.composite
@@ -250,13 +251,6 @@ def test_who_quotes_what_was_shown_casts_no_vote_with_it_and_moves_no_section(te
         assert getattr(read, part) == getattr(expected, part)
     votes = [(ballot.left, ballot.right, ballot.outcome) for ballot in read.ballots]
     assert votes == [("M4", "Q2", "left")]
-
-
-@settings(max_examples=400)
-@given(any_text)
-def test_any_comparison_is_read(lines: str) -> None:
-    text = f"<solution>a</solution><comparison>{lines}</comparison>"
-    _check(text, _read(text))
 
 
 @settings(max_examples=600)

@@ -1,5 +1,3 @@
-"""No persuader changes the answer of a text, whatever the text and whichever way its answer is read."""
-
 from random import Random
 
 import pytest

@@ -1,5 +1,3 @@
-"""Laws of seats, over generated seatings: who does not learn leaves no row, and moves no baseline."""
-
 import dataclasses
 
 from hypothesis import given, settings

@@ -1,5 +1,3 @@
-"""Laws of strategies: what stops early says the same, budgets hold, and waves waste nothing."""
-
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,5 +1,3 @@
-"""Laws of the synthetic families: disjoint splits, prefixes, spellable texts, exact truth."""
-
 import random
 import re
 

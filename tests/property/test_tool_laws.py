@@ -1,5 +1,3 @@
-"""Laws of programs in replies: whatever one prints, what the agent says stays the same."""
-
 import asyncio
 import re
 from dataclasses import replace

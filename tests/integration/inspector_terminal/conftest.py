@@ -1,7 +1,5 @@
 """A small run, and an application that is driven by keys and read as text."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from contextlib import asynccontextmanager
@@ -22,8 +20,6 @@ REWRITE = "REWRITE_TERMINAL_SCREENS"
 
 @dataclass
 class Session:
-    """An application that runs without a terminal."""
-
     app: Inspector
     pilot: Pilot[Any]
 
@@ -35,25 +31,21 @@ class Session:
         await self.pilot.pause()
 
     async def press(self, *keys: str) -> str:
-        """Press keys one after the other and return the screen."""
         for key in keys:
             await self.pilot.press(key)
             await self.settle()
         return self.text
 
     async def write(self, words: str) -> None:
-        """Type a text."""
         await self.pilot.press(*(KEYS.get(character, character) for character in words))
         await self.settle()
 
     @property
     def strips(self):
-        """The rows of the screen."""
         return self.app.screen._compositor.render_strips(self.app.size)
 
     @property
     def text(self) -> str:
-        """The screen as text."""
         rows = ("".join(segment.text for segment in strip).rstrip() for strip in self.strips)
         return "\n".join(rows) + "\n"
 

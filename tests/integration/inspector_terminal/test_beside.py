@@ -1,7 +1,3 @@
-"""What lies beside a debate: the same problem elsewhere, other schemes; and damaged files."""
-
-from __future__ import annotations
-
 import pytest
 
 from debate_rl.commands.console import Ended

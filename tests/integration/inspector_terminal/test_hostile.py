@@ -1,7 +1,3 @@
-"""What models write is shown, and nothing of it is obeyed."""
-
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -23,7 +19,6 @@ SHOWN = "<U+001B>]0;owned<U+0007><U+001B>[2J<U+009B>31m <U+202E>abc<U+2066> [red
 
 @pytest.fixture
 def hostile(tmp_path, step_records):
-    """A run whose every text is hostile."""
     record, problem = step_records(0)[0], Problem("sum/[red]0[/]\x1b[2J", HOSTILE, "1", f"sums{HOSTILE}")
     persona = Persona(HOSTILE, HOSTILE)
 

@@ -1,7 +1,3 @@
-"""All the way in and out, by keys alone."""
-
-from __future__ import annotations
-
 import os
 import shutil
 import threading

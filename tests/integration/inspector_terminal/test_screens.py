@@ -1,7 +1,5 @@
 """The screens at 80 by 24, as text: tests/data/terminal holds what they should be."""
 
-from __future__ import annotations
-
 import os
 import re
 

@@ -1,7 +1,3 @@
-"""Any size of the terminal, and the mouse for those who want it."""
-
-from __future__ import annotations
-
 import pytest
 
 from debate_rl.inspector.terminal.debate import DebateScreen

@@ -1,7 +1,5 @@
 """On a terminal of its own: what reaches it, and what is said if there is none."""
 
-from __future__ import annotations
-
 import os
 import pty
 import re
@@ -97,8 +95,6 @@ def test_without_the_package_one_line_names_the_extra(run, monkeypatch):
 
 
 class Terminal:
-    """A stream that says it is a terminal."""
-
     def isatty(self):
         return True
 

@@ -1,7 +1,3 @@
-"""Replies cut at stop strings after they were made."""
-
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

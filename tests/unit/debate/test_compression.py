@@ -1,7 +1,3 @@
-"""Long solutions, shortened for those who read them."""
-
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,12 +1,6 @@
-"""Consultancy: the game's two solutions, of which judges read one, and of the other the answer alone."""
-
-from __future__ import annotations
-
 from random import Random
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from debate import DebateConfig, Problem, run_debates
@@ -20,7 +14,6 @@ from debate.types import SampleRequest, TurnId
 from debate_rl.config.warm_start import WarmStartConfig, kinds_of_turns
 from debate_rl.warm_start.demonstrations import Demonstrator
 from envs import load_environment
-from rewards import RewardConfig, score_debate
 
 PROBLEM = Problem("p", "What is 2 + 2?", "4")
 CONFIG = DebateConfig(protocol="consultancy", num_agents=4, num_rounds=1)
@@ -74,18 +67,6 @@ def test_what_has_no_answer_says_nothing_to_the_judge():
         assert f"by {consultant}" in read[judge, 1]
         assert f"by {1 - consultant}" not in read[judge, 1]
         assert load_prompts("default").unreadable in read[judge, 1]
-
-
-@settings(max_examples=25)
-@given(st.integers(0, 200))
-def test_the_verdict_pays_as_in_the_game(seed):
-    debate = held(CONFIG, seed)
-    right = [turn.parsed.answer == "4" for turn in debate.turns[:2]]
-    rewards = score_debate(debate, [[right[0]], [right[1]], [None], [None]], RewardConfig(truth_weight=0.0))
-    (proposer,), (critic,), *judges = rewards.peer
-    assert proposer == -critic
-    assert judges == [(None,), (None,)]
-    assert all((row[1] is None) == (right[0] == right[1]) for row in rewards.judge[2:])
 
 
 def test_judges_are_taught_on_what_they_will_read():

@@ -1,7 +1,3 @@
-"""Conversations: a prompt is the one before, its reply and a message, token by token; what fits is held."""
-
-from __future__ import annotations
-
 from bisect import bisect_left
 from itertools import pairwise
 

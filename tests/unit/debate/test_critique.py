@@ -1,7 +1,3 @@
-"""The critique protocol: four phases, what each shows and asks for, and what counts as a criticism."""
-
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

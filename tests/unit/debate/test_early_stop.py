@@ -1,7 +1,3 @@
-"""Debates that end once their agents agree, and go on while they do not."""
-
-from __future__ import annotations
-
 import asyncio
 
 import pytest

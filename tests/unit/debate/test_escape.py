@@ -1,5 +1,3 @@
-"""What is changed in a shown text, and what stays readable."""
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

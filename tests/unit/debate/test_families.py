@@ -1,7 +1,3 @@
-"""Prompt families: what one agent alone is sent, word by word, with examples and stop strings."""
-
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 
@@ -13,12 +9,11 @@ from debate.prompting.fitting import Cut
 from debate.prompting.prompt import agent_prompt
 from debate.prompting.rendering import raw_prompt
 from debate.prompting.seating import seat_debate
-from debate.prompting.texts import SHIPPED, PromptFileError, load_prompts
+from debate.prompting.texts import PromptFileError
 from debate.types import Message, Shot
 
 PROBLEM = Problem("p", "Is x<y>z?", "18")
 SHOT = Shot("1 + 1?", "It is 2.", "2")
-FAMILIES = sorted(path.stem for path in SHIPPED.glob("*.toml") if load_prompts(path.stem).alone)
 
 
 def prompt(problem=PROBLEM, **config):
@@ -28,22 +23,6 @@ def prompt(problem=PROBLEM, **config):
 
 def raw(family, problem=PROBLEM):
     return raw_prompt(prompt(problem, prompts=family).messages, family)
-
-
-def test_there_are_the_families_of_the_field():
-    assert FAMILIES == [
-        "boxed",
-        "boxed_system",
-        "direct",
-        "hendrycks",
-        "minerva",
-        "plain",
-        "problem_solution",
-        "q_a",
-        "qa",
-        "think",
-        "tiny_alone",
-    ]
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,3 @@
-"""Files of anybody's making are read within bounds."""
-
-from __future__ import annotations
-
 import os
 import tracemalloc
 

@@ -1,5 +1,3 @@
-"""Labels and orders: random for each debate, the same for the same seed."""
-
 from collections import Counter
 
 import pytest

@@ -1,5 +1,3 @@
-"""The protocol: who is asked what and when, which votes count, and how debates run beside one another."""
-
 import asyncio
 import gc
 from contextlib import contextmanager
@@ -45,10 +43,8 @@ def test_two_agents_vote_only_when_own_work_counts():
 
 def test_shown_and_compared_are_in_the_order_of_the_prompt():
     config = DebateConfig(num_agents=4, num_rounds=2, history_rounds=-1)
-    debate, order = (
-        hold(ScriptedPolicy({}, default=SILENT), config),
-        seat_debate(PROBLEM, config, 1).orders[0],
-    )
+    debate = hold(ScriptedPolicy({}, default=SILENT), config)
+    order = seat_debate(PROBLEM, config, 1).orders[0]
     turn = debate.turn(TurnId(2, 2))
     assert turn.shown == tuple(TurnId(seat, round_) for round_ in (0, 1) for seat in order)
     assert turn.compared == tuple(TurnId(seat, 1) for seat in order if seat != 2)
@@ -56,21 +52,16 @@ def test_shown_and_compared_are_in_the_order_of_the_prompt():
 
 def test_requests_carry_temperature_seed_stop_and_budget():
     policy = ScriptedPolicy({}, default=SILENT)
-    hold(policy, DebateConfig(num_agents=6, num_rounds=1, max_tokens=77, stop=("\nProblem:",)), seed=9)
+    sizes = {"num_agents": 6, "num_rounds": 1, "max_tokens": 77, "thinking_tokens": 90}
+    hold(policy, DebateConfig(**sizes, stop=("\nProblem:",)), seed=9)
     assert [r.temperature for r in policy.requests[:6]] == [0.6, 1.0, 0.9, 1.0, 0.8, 0.6]
-    assert {r.max_tokens for r in policy.requests} == {77}
+    assert {(r.max_tokens, r.thinking_tokens) for r in policy.requests} == {(77, 90)}
     assert {r.stop for r in policy.requests[:6]} == {("\nProblem:", "</solution>")}
     assert {r.stop for r in policy.requests[6:]} == {("\nProblem:", "</comparison>")}
     assert [r.seed for r in policy.requests] == [
         derive_seed(9, "sample", r, a) for r in (0, 1) for a in range(6)
     ]
     assert len({r.seed for r in policy.requests}) == 12
-
-
-def test_thinking_has_its_own_budget():
-    policy = ScriptedPolicy({}, default=SILENT)
-    hold(policy, DebateConfig(num_rounds=1, max_tokens=10, thinking_tokens=90))
-    assert {(r.max_tokens, r.thinking_tokens) for r in policy.requests} == {(10, 90)}
 
 
 def test_temperatures_come_from_the_personas_in_use():

@@ -1,7 +1,3 @@
-"""A problem of kind "instructions": the whole solution is the answer, and no prompt asks for a box."""
-
-from __future__ import annotations
-
 import asyncio
 
 import pytest

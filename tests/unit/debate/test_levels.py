@@ -1,7 +1,3 @@
-"""Fewer agents and rounds on problems of a level."""
-
-from __future__ import annotations
-
 import pytest
 from pydantic import ValidationError
 

@@ -1,7 +1,3 @@
-"""The parser's rules one by one, by hand; rules that look as good and fail, as foils; the 1 MB inputs."""
-
-from __future__ import annotations
-
 import pytest
 
 from debate.parsing import last_boxed, parse_turn
@@ -110,9 +106,3 @@ def test_a_title_may_be_a_handle_itself() -> None:
         "answer > solution"
     ]
     assert _votes("agent 1 > 1", handles=("1", "Agent 1"), own=None) == ["Agent 1 > 1"]
-
-
-# --- Foils: rules that look as good, beside ours --------------------------------------------------------
-
-
-# --- Linear time -------------------------------------------------------------------------------------

@@ -1,7 +1,5 @@
 """Replies as models write them, each with its reading (tests/data/malformed_replies.toml)."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""The prompts, character by character, and what is said about a prompt file that cannot be used."""
-
 import asyncio
 from pathlib import Path
 

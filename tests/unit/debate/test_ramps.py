@@ -1,7 +1,3 @@
-"""Ramps: numbers that change with the step."""
-
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,5 +1,3 @@
-"""The scripted policy answers like an engine, and scripted debaters have the accuracy they were given."""
-
 import asyncio
 
 import pytest

@@ -1,7 +1,3 @@
-"""Seats: who is asked for whom, what frozen weights answer, and which seatings are refused."""
-
-from __future__ import annotations
-
 import asyncio
 from itertools import product
 

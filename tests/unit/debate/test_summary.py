@@ -1,7 +1,3 @@
-"""A summary instead of the history: who asks for it, what it is made of, and where it is kept."""
-
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 
@@ -9,16 +5,12 @@ import pytest
 
 from debate import DebateConfig, Persona, Problem, run_debates
 from debate.policies import ScriptedPolicy
-from debate.prompting.fitting import context_budget
-from debate.prompting.prompt import agent_prompt
-from debate.prompting.rendering import render_entry
 from debate.prompting.seating import seat_debate
-from debate.prompting.shown import public_summary, public_turn
+from debate.prompting.shown import public_summary
 from debate.seeds import derive_seed
 from debate.types import SUMMARIZER, TurnId
 from learner import transitions_of
 from rewards import RewardConfig, score_debate
-from transcripts import Record, read_records, write_step
 
 PROBLEM = Problem("p", "What is 2 + 2?", "4")
 PERSONAS = tuple(Persona(f"PersonaName{n}", f"wayof{n}", 0.9) for n in "abc")
@@ -103,25 +95,6 @@ def test_the_summariser_sees_public_anonymous_texts_alone():
 )
 def test_what_of_a_summarisers_reply_is_shown(reply, in_thinking, text):
     assert public_summary(reply, in_thinking=in_thinking) == text
-
-
-def test_prompts_can_be_rebuilt_from_the_transcript(tmp_path):
-    debate, requests = held(CONFIG.model_copy(update={"thinking_tokens": 30}))
-    [record] = read_records(write_step(tmp_path, 0, [Record(debate, 0, "p")]))
-    read = record.debate
-    assert read == debate
-    seating = seat_debate(read.problem, read.protocol, read.seed)
-    budget = context_budget(ScriptedPolicy({}), read.protocol)
-    summaries = {one.round: one for one in read.summaries}
-    past = [
-        [render_entry(seating.texts, public_turn(turn)) for turn in read.turns if turn.id.round == round_]
-        for round_ in range(3)
-    ]
-    for request in requests:
-        agent, round_ = request.turn.agent, request.turn.round
-        if agent != SUMMARIZER:
-            again = agent_prompt(seating, past, agent, round_, budget, summary=summaries.get(round_))
-            assert again.messages == request.messages
 
 
 def test_nobody_learns_from_a_summary():

@@ -1,7 +1,3 @@
-"""Final ballots by Swiss pairing: who compares what, by hand and by law, and what is stored of it."""
-
-from __future__ import annotations
-
 import re
 from collections import Counter
 

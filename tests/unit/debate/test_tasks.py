@@ -1,7 +1,3 @@
-"""Coroutines that run at once, and how they end."""
-
-from __future__ import annotations
-
 import asyncio
 import gc
 import inspect

@@ -1,7 +1,3 @@
-"""Thinking with its own budget: what is sampled, what is forced, and what is learned from."""
-
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,3 @@
-"""Programs in replies: where they run, what stands after them, and what of it an agent says."""
-
-from __future__ import annotations
-
 import asyncio
 import re
 from dataclasses import replace

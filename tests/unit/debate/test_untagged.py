@@ -1,7 +1,3 @@
-"""Replies without tags: where they are the solution, what is left out of them, where they stay missing."""
-
-from __future__ import annotations
-
 import asyncio
 
 import pytest

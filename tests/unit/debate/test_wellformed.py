@@ -1,7 +1,5 @@
 """Well-formed XML as lxml sees it, beside the tolerant parser: on well-formed replies both read the same."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,3 @@
-"""The game of opposite rewards: who speaks when, who reads whom, and what the verdict pays."""
-
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -8,8 +8,9 @@ import pytest
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel, Qwen3Config, Qwen3ForCausalLM
 
-from debate.types import TurnId
-from learner import LearnerConfig, Row
+from debate.personas import PERSONAS
+from debate.types import Completion, ParsedTurn, Turn, TurnId
+from learner import LearnerConfig, Row, Transition
 
 VOCABULARY = 24
 
@@ -60,6 +61,15 @@ def random_rows(count: int = 12, *, seed: int = 0) -> list[Row]:
         stream = np.where(row.action_mask, rng.integers(1, 3, len(tokens)), 0).astype(np.int8)
         rows.append(replace(row, stream=stream, temperature=float(rng.choice([0.6, 1.0]))))
     return rows
+
+
+def transition_of(
+    agent: int = 0, round_: int = 0, *, debate: int = 0, stop_reason: str = "stop", **rewards: float | None
+) -> Transition:
+    """The turn of one token of an agent at temperature 1, with these rewards."""
+    said = Completion((1,), (2,), (-1.0,), "x", stop_reason, 0, (0,))
+    turn = Turn(TurnId(agent, round_), "K7", (), said, ParsedTurn())
+    return Transition(turn, replace(PERSONAS[agent % 5], temperature=1.0), "p", 0, debate, **rewards)
 
 
 @pytest.fixture(scope="session")

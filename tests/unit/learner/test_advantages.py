@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import product
 from math import prod, sqrt
@@ -9,11 +7,13 @@ import pytest
 from msgspec.structs import replace as msgspec_replace
 
 from debate.personas import PERSONAS
-from debate.types import Completion, ParsedTurn, Turn, TurnId
+from debate.types import TurnId
 from learner import AdvantageConfig, Transition, TurnAdvantage, stream_advantages, turn_advantages
 from learner.advantages import StreamSettings
 from learner.advantages.baselines import stream_parts
 from rewards import RewardConfig
+
+from .conftest import transition_of
 
 PLAIN = StreamSettings(baseline="none", scale="none")
 
@@ -88,14 +88,9 @@ def test_unknown_rules_and_lengths_are_refused():
 # Turns --------------------------------------------------------------------------------------------
 
 
-def transition(
-    agent: int, round_: int, *, due: bool = False, debate: int = 0, **rewards: float | None
-) -> Transition:
-    compared = (TurnId(1, 0), TurnId(2, 0)) if due else ()
-    completion = Completion((1,), (2,), (-1.0,), "x", "stop", 0, (0,))
-    turn = Turn(TurnId(agent, round_), "K7", compared, completion, ParsedTurn(), compared)
-    persona = msgspec_replace(PERSONAS[agent % 5], temperature=1.0)
-    return Transition(turn, persona, "p", debate=debate, **rewards)
+def transition(agent: int, round_: int, *, due: bool = False, **more: float | None) -> Transition:
+    made, compared = transition_of(agent, round_, **more), (TurnId(1, 0), TurnId(2, 0)) if due else ()
+    return replace(made, turn=msgspec_replace(made.turn, shown=compared, compared=compared))
 
 
 def turns_of(groups: list[list[Transition]]) -> list[Transition]:

@@ -1,7 +1,3 @@
-"""The type in which matrices are multiplied: less memory, logits that are not rounded, the same learning."""
-
-from __future__ import annotations
-
 import copy
 import weakref
 from typing import Any
@@ -12,7 +8,6 @@ from peft import LoraConfig, get_peft_model
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map_only
-from transformers import Qwen3Config, Qwen3ForCausalLM
 
 from learner import LearnerConfig
 from learner.update import head as head_module
@@ -20,6 +15,8 @@ from learner.update.batches import collate
 from learner.update.forward import action_logprobs, compute_type, without_copies
 from learner.update.head import head_logprobs, wide_logits
 from learner.update.learner import Learner
+
+from .conftest import qwen3
 
 BF16 = torch.bfloat16
 
@@ -56,10 +53,8 @@ class LiveBytes(TorchDispatchMode):
 
 
 def adapter(dtype=BF16):
-    torch.manual_seed(0)
     shape = {"hidden_size": 64, "num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 2}
-    sizes = {"vocab_size": 24, "intermediate_size": 192, "head_dim": 16, "initializer_range": 0.1}
-    base = Qwen3ForCausalLM(Qwen3Config(**shape, **sizes))
+    base = qwen3(**shape, intermediate_size=192, initializer_range=0.1, tie_word_embeddings=False)
     for weight in base.parameters():
         weight.data = weight.data.to(dtype)
     model = get_peft_model(base, LoraConfig(r=4, target_modules="all-linear", lora_alpha=8))

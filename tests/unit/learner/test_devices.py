@@ -1,7 +1,5 @@
 """The same step on every device. A GPU's cases are deselected without one (``pytest -m gpu``)."""
 
-from __future__ import annotations
-
 import copy
 import io
 

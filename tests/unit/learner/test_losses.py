@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataclasses import fields, replace
 from itertools import pairwise
 from math import exp, log

@@ -1,7 +1,3 @@
-"""AdamW as it is set, and the size of its updates by hand."""
-
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import nn

@@ -1,7 +1,3 @@
-"""What rows share is read once, and nothing else changes."""
-
-from __future__ import annotations
-
 import copy
 from itertools import product
 

@@ -1,23 +1,14 @@
-"""Discounted returns and the shaping stream in the advantages, worked out by hand."""
-
-from __future__ import annotations
+from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace as with_fields
 
-from debate.personas import Persona
-from debate.types import Completion, ParsedTurn, Turn, TurnId
 from learner.advantages import AdvantageConfig, turn_advantages
 from learner.advantages.baselines import returns
 from learner.types import Transition
 from rewards import RewardConfig
 
-
-def turn_of(
-    agent: int, round_: int, *, debate: int = 0, ballot: bool = False, **rewards: float | None
-) -> Transition:
-    said = Completion((), (), (), "", "stop", 0)
-    turn = Turn(TurnId(agent, round_), "K1", (), said, ParsedTurn(), (), ballot=ballot)
-    return Transition(turn, Persona("Ann", ""), "p", 0, debate, **rewards)
+from .conftest import transition_of as turn_of
 
 
 def three_rounds(*values: float | None, debate: int = 0) -> list[Transition]:
@@ -37,7 +28,9 @@ def test_truth_of_the_last_round_alone_falls_by_the_discount_for_each_round_befo
 
 
 def test_agents_debates_and_the_ballot_stay_apart():
-    turns = [turn_of(0, 0), turn_of(0, 1), turn_of(1, 0), turn_of(0, 1, debate=1), turn_of(0, 2, ballot=True)]
+    last = turn_of(0, 2)
+    ballot = replace(last, turn=with_fields(last.turn, ballot=True))
+    turns = [turn_of(0, 0), turn_of(0, 1), turn_of(1, 0), turn_of(0, 1, debate=1), ballot]
     assert returns(turns, [None, 1.0, None, 5.0, None], 0.5) == [0.5, 1.0, None, 5.0, None]
 
 

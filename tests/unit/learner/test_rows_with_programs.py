@@ -1,7 +1,5 @@
 """Rows of replies in several pieces: what was sampled is learnt, each token with its own log-probability."""
 
-from __future__ import annotations
-
 import asyncio
 from itertools import count
 
@@ -36,23 +34,9 @@ class Numbered(ScriptedPolicy):
         return msgspec.structs.replace(piece, logprobs=tuple(-float(next(self.values)) for _ in piece.tokens))
 
 
-class Prints:
-    """Programs that print a vote."""
-
-    def session(self):
-        return self
-
-    async def __aenter__(self):
-        return self
-
-    async def __aexit__(self, *_): ...
-
-    async def run(self, code):
-        return Ran("ok", "Q2 > K7\n")
-
-
-def test_a_row_of_two_programs_learns_what_was_sampled_alone():
-    reply = asyncio.run(ToolPolicy(Numbered(FIRST, SECOND, LAST), Prints()).sample(REQUEST))
+def test_a_row_of_two_programs_learns_what_was_sampled_alone(programs):
+    programs.results = dict.fromkeys(("1\n", "2\n"), Ran("ok", "Q2 > K7\n"))  # a vote
+    reply = asyncio.run(ToolPolicy(Numbered(FIRST, SECOND, LAST), programs).sample(REQUEST))
     block = "```output\nQ2 > K7\n```\n"
     assert reply.text == f"{FIRST}{block}{SECOND}\n{block}{LAST}"
     parsed = parse_turn(reply.stated, handles=("A2", "K7", "Q2"), own="A2", due=True)

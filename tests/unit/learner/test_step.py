@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import copy
 import math
 from collections.abc import Sequence
@@ -342,33 +340,23 @@ def test_gradients_are_clipped_to_the_norm():
 # The reference ------------------------------------------------------------------------------------
 
 
-def test_full_weights_are_held_near_a_copy_of_the_start():
-    model = qwen3()
-    learner = Learner(model, config_of(beta=0.1, lr=1e-2))
-    assert learner.step(random_rows())["kl_mean"] == pytest.approx(0, abs=1e-6)
-    assert learner.step(random_rows())["kl_mean"] > 1e-4
-    assert learner.reference is not None
-    assert learner.reference.module is not None
-    assert all(map(torch.equal, weights(learner.reference.module), weights(qwen3())))
-
-
-def test_without_beta_there_is_no_copy():
-    learner = Learner(qwen3(), config_of())
-    assert learner.reference is None
-    assert "kl_mean" not in learner.step(random_rows())
-
-
-def test_lora_is_held_near_the_model_with_its_adapter_off():
-    model = lora_of(qwen3())
-    learner = Learner(model, config_of(beta_judge=0.1, lr=5e-2))
-    assert learner.reference is not None
-    assert learner.reference.module is None
+@pytest.mark.parametrize("adapter", [False, True])
+def test_a_model_is_held_near_its_start_which_is_a_copy_or_the_model_with_its_adapter_off(adapter):
+    changes = {"beta_judge": 0.1, "lr": 5e-2} if adapter else {"beta": 0.1, "lr": 1e-2}
+    learner = Learner(lora_of(qwen3()) if adapter else qwen3(), config_of(**changes))
+    assert (learner.reference.module is None) == adapter
     assert learner.step(random_rows())["kl_mean"] == pytest.approx(0, abs=1e-6)
     assert learner.step(random_rows())["kl_mean"] > 1e-4
     batch = collate(random_rows())
     with learner.reference.model() as module:
         reference = action_logprobs(module, batch)[0]
     torch.testing.assert_close(reference, action_logprobs(qwen3(), batch)[0], atol=1e-5, rtol=1e-5)
+
+
+def test_without_beta_there_is_no_copy():
+    learner = Learner(qwen3(), config_of())
+    assert learner.reference is None
+    assert "kl_mean" not in learner.step(random_rows())
 
 
 @pytest.mark.parametrize("adapter", [False, True])

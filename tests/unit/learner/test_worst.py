@@ -1,7 +1,3 @@
-"""The worst tokens of a step: which they are, what stands before them, and that no GPU is waited for."""
-
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -3,6 +3,7 @@
 from msgspec.structs import replace
 
 from debate import Completion, DebateConfig, Problem, run_debates
+from debate.policies import ScriptedPolicy
 from debate.types import Swapped, TurnId, Vote
 from rewards import RewardConfig, score_debate
 from rewards.judge_rewards import consistencies
@@ -49,42 +50,27 @@ def test_it_is_added_to_the_judge_reward_and_stands_alone_without_truth(make_deb
     assert score_debate(held, TRUTH, scheme).peer == score_debate(first, TRUTH, scheme).peer
 
 
-class Judge:
-    """Answers, and then prefers what its prompt shows first."""
-
-    version = 0
-    context_tokens = None
-
-    def __init__(self):
-        self.asked = []
-
-    async def sample(self, request):
-        self.asked.append(request)
-        shown = [word for word in request.messages[-1].content.split('"') if word in HANDLES]
-        order = list(dict.fromkeys(shown))
-        text = r"<solution>\\boxed{1}</solution>"
-        if request.turn.round == 1:
-            text = f"<evaluation>-</evaluation><comparison>{order[0]} > {order[1]}</comparison>"
-        return Completion((), (), (), text, "stop", 0)
-
-    async def update(self, weights, version):
-        raise NotImplementedError
-
-
 HANDLES = ("K7", "Q2", "M4")
+
+
+def prefers_the_first(request):
+    """Answer, and then prefer what the prompt shows first."""
+    if request.turn.round == 0:
+        return r"<solution>\boxed{1}</solution>"
+    shown = (word for word in request.messages[-1].content.split('"') if word in HANDLES)
+    first, second, *_ = dict.fromkeys(shown)
+    return f"<evaluation>-</evaluation><comparison>{first} > {second}</comparison>"
 
 
 def test_the_second_ballot_shows_the_same_solutions_the_other_way_round():
     protocol = DebateConfig(num_rounds=1, handles=HANDLES, ask_swapped=True)
-    policy = Judge()
-    [held] = run_debates([Problem("p", "?", "1")], policy, protocol, seed=3)
+    policy, problem = ScriptedPolicy(prefers_the_first), Problem("p", "?", "1")
+    [held] = run_debates([problem], policy, protocol, seed=3)
     ballots = [turn for turn in held.turns if turn.ballot]
     assert [one.turn for one in held.swapped] == [turn.id for turn in ballots]
     assert [one.compared for one in held.swapped] == [turn.compared[::-1] for turn in ballots]
-    assert len(policy.asked) == 9
-    assert len({request.seed for request in policy.asked}) == 9
+    assert len(policy.requests) == 9
+    assert len({request.seed for request in policy.requests}) == 9
     assert from_line(to_line(Record(held, 0, "p"))).debate == held
-    once = run_debates(
-        [Problem("p", "?", "1")], Judge(), protocol.model_copy(update={"ask_swapped": False}), seed=3
-    )
-    assert replace(held, swapped=once[0].swapped, protocol=once[0].protocol) == once[0]
+    [once] = run_debates([problem], policy, protocol.model_copy(update={"ask_swapped": False}), seed=3)
+    assert replace(held, swapped=once.swapped, protocol=once.protocol) == once

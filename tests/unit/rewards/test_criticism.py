@@ -1,7 +1,3 @@
-"""What criticism earns, by hand: scores by the others, persuasion and self-correction."""
-
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,22 +21,11 @@ def held(targets: dict[int, list[int]], votes: list[tuple[int, int, int, int, st
         compared = tuple(
             TurnId(other, number) for number in shown[:1] for other in range(4) if other != agent
         )
-        parsed = ParsedTurn()
-        if round_ == 1:
-            parsed = ParsedTurn(
-                criticisms=tuple(Criticism(f"H{target}", Span(0, 1)) for target in targets.get(agent, []))
-            )
-        said = Completion((), (), (), "x", "stop", 0)
-        votes_here = round_ in (1, 3)
-        return Turn(
-            TurnId(agent, round_),
-            f"H{agent}",
-            seen,
-            said,
-            parsed,
-            compared if votes_here else (),
-            ballot=votes_here,
-        )
+        named = tuple(Criticism(f"H{target}", Span(0, 1)) for target in targets.get(agent, []))
+        parsed = ParsedTurn(criticisms=named) if round_ == 1 else ParsedTurn()
+        said, judges = Completion((), (), (), "x", "stop", 0), round_ in (1, 3)
+        asked = compared if judges else ()
+        return Turn(TurnId(agent, round_), f"H{agent}", seen, said, parsed, asked, ballot=judges)
 
     turns = tuple(turn(agent, round_) for round_ in range(4) for agent in range(4))
     cast = tuple(Vote(TurnId(j, r), TurnId(a, r - 1), TurnId(b, r - 1), o) for j, r, a, b, o in votes)
@@ -139,12 +124,8 @@ def test_the_streams_of_a_debate_and_what_has_none():
     assert [row[1] for row in rewards.truth] == [None] * 4
     assert [row[1] for row in rewards.peer] == [None] * 4
     assert rewards.judge[0] == (None, None, None, None)  # all right, then all wrong: nothing to decide
-    assert rewards.format[1] == (
-        0.0,
-        -0.5,
-        0.0,
-        -0.5,
-    )  # no vote where one was due, and none due in a revision
+    # no vote where one was due, and none due in a revision
+    assert rewards.format[1] == (0.0, -0.5, 0.0, -0.5)
     assert rewards.count("grades/ungraded") == 0
     assert rewards.count("shaping/corrected") == 1
     plain = Debate(debate.problem, (), (), (), 1, 0, DebateConfig(num_agents=4, num_rounds=3))

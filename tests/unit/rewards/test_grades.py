@@ -1,5 +1,3 @@
-"""Shares and flips of hand-made tables of grades."""
-
 from debate.types import TurnId
 from rewards.truth import flips, grade_of, is_right, right_share, round_accuracy
 

@@ -1,5 +1,3 @@
-"""Hand-computed vote graphs: results between each two turns, majorities, cycles and Condorcet winners."""
-
 from debate.types import TurnId, Vote
 from rewards.graph import (
     Results,

@@ -1,7 +1,3 @@
-"""Ties of judges, and the preferences of a verifier model as their label: by hand."""
-
-from __future__ import annotations
-
 import pytest
 
 from debate.types import TurnId, Vote

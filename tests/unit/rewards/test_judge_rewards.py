@@ -1,5 +1,3 @@
-"""Hand-computed judge counts, and the parts of a vote's value."""
-
 from debate.types import TurnId, Vote
 from rewards import ballot_box, valid_votes
 from rewards.judge_rewards import (

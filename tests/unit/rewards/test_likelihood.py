@@ -1,18 +1,13 @@
-"""The likelihood stream and its advantages, worked out by hand."""
-
-from __future__ import annotations
-
 import pytest
 from msgspec import UNSET
 
 from debate.config import DebateConfig
-from debate.personas import Persona
-from debate.types import Completion, ParsedTurn, Turn, TurnId
 from learner.advantages import AdvantageConfig, turn_advantages
-from learner.types import Transition
 from rewards import RewardConfig, check_scheme, score_debate
 from rewards.score import likelihood_stream
 from rewards.types import Likelihoods
+
+from ..learner.conftest import transition_of
 
 WEIGHTED = RewardConfig(likelihood_weight=0.5)
 
@@ -29,14 +24,8 @@ def test_a_stream_is_there_only_under_a_scheme_that_weighs_it_and_where_it_was_m
     assert score_debate(debate, None, WEIGHTED).likelihood is UNSET
 
 
-def turn_of(debate: int, *, truth: float | None, likelihood: float | None) -> Transition:
-    said = Completion((), (), (), "", "stop", 0)
-    turn = Turn(TurnId(0, 0), "K1", (), said, ParsedTurn(), ())
-    return Transition(turn, Persona("Ann", ""), "p", 0, debate, truth=truth, likelihood=likelihood)
-
-
 def test_the_stream_is_centred_and_divided_as_truth_is_and_added_with_its_weight():
-    turns = [turn_of(0, truth=1.0, likelihood=-1.0), turn_of(1, truth=0.0, likelihood=-3.0)]
+    turns = [transition_of(debate=n, truth=1.0 - n, likelihood=-1.0 - 2 * n) for n in (0, 1)]
     config = AdvantageConfig.model_validate({"truth": {"scale": "none"}, "lambda_gen": 2.0})
     first, second = turn_advantages(turns, WEIGHTED, config, {}).turns
     assert first is not None
@@ -52,7 +41,7 @@ def test_a_weight_may_be_a_ramp_and_there_is_no_stream_while_it_is_0():
     assert ramp.reads_likelihood
     assert [ramp.at_step(step).likelihood_weight for step in (0, 3, 9)] == [0.0, 0.5, 1.0]
     assert [ramp.at_step(step).reads_likelihood for step in (0, 3)] == [False, True]
-    turns = [turn_of(0, truth=1.0, likelihood=-1.0), turn_of(1, truth=1.0, likelihood=-3.0)]
+    turns = [transition_of(debate=n, truth=1.0, likelihood=-1.0 - 2 * n) for n in (0, 1)]
     config = AdvantageConfig.model_validate({"likelihood": {"scale": "none"}})
     parts = [turn_advantages(turns, ramp.at_step(step), config, {}).turns[0] for step in (0, 3, 9)]
     assert [part and part.generator for part in parts] == [None, 0.5, 1.0]

@@ -1,5 +1,3 @@
-"""The weight of votes by what was measured of them, with numbers worked out by hand."""
-
 from math import sqrt
 
 import pytest

@@ -1,5 +1,3 @@
-"""Replies that end at their token limit: kept, masked or penalized."""
-
 from dataclasses import replace
 
 import pytest
@@ -7,12 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET
 
-from debate.personas import PERSONAS
-from debate.types import Completion, ParsedTurn, Turn, TurnId
-from learner import AdvantageConfig, Transition, make_rows, turn_advantages
+from debate.types import Completion, TurnId
+from learner import AdvantageConfig, make_rows, turn_advantages
 from rewards import RewardConfig, score_debate
 from rewards.config import Overlong
 from rewards.overlong import overlong_penalty
+
+from ..learner.conftest import transition_of
 
 SOFT = Overlong(tokens=100, penalty=-1.0)
 
@@ -60,15 +59,10 @@ def test_a_former_key_is_refused_with_what_replaces_it(key):
         RewardConfig.model_validate({"overlong": "keep", key: 1})
 
 
-def transition(stop_reason: str, truth: float) -> Transition:
-    completion = Completion((1,), (2,), (-1.0,), "x", stop_reason, 0, (0,))
-    turn = Turn(TurnId(0, 0), "K7", (), completion, ParsedTurn())
-    return Transition(turn, PERSONAS[0], "p", truth=truth)
-
-
 def test_a_masked_reply_leaves_the_loss_and_still_counts_in_the_baseline():
     """Truth 1, 1 and 0, the last cut off: mean 2/3 and standard deviation .4714 either way."""
-    turns = [transition("stop", 1.0), transition("stop", 1.0), transition("length", 0.0)]
+    ends = (("stop", 1.0), ("stop", 1.0), ("length", 0.0))
+    turns = [transition_of(stop_reason=end, truth=truth) for end, truth in ends]
     config = AdvantageConfig()
 
     def rows(overlong: str) -> list[float]:

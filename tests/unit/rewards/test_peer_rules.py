@@ -1,5 +1,3 @@
-"""Hand-computed scores of the peer rules, and a rule of one's own."""
-
 import choix
 import numpy as np
 import pytest
@@ -18,18 +16,10 @@ def judged(*lines: tuple[TurnId, TurnId, str]) -> list[Vote]:
     return [Vote(TurnId(10 + n, 1), left, right, outcome) for n, (left, right, outcome) in enumerate(lines)]
 
 
-def test_margin_is_wins_minus_losses_over_votes():
+def test_margin_win_rate_and_net_wins_of_the_same_votes():
     votes = judged((A, B, "left"), (A, B, "left"), (A, B, "right"), (A, C, "tie"))
-    assert margin(votes) == {A: 1 / 4, B: -1 / 3, C: 0.0}
-
-
-def test_win_rate_is_the_share_of_wins_with_ties_as_half():
-    votes = judged((A, B, "left"), (A, B, "left"), (A, B, "right"), (A, C, "tie"))
-    assert win_rate(votes) == {A: pytest.approx(2.5 / 4), B: pytest.approx(1 / 3), C: 0.5}
-
-
-def test_net_wins_grow_with_the_judges():
-    votes = judged((A, B, "left"), (A, B, "left"), (A, B, "right"), (A, C, "tie"))
+    assert margin(votes) == {A: 1 / 4, B: -1 / 3, C: 0.0}  # wins less losses over votes
+    assert win_rate(votes) == {A: pytest.approx(2.5 / 4), B: pytest.approx(1 / 3), C: 0.5}  # a tie is half
     assert net_wins(votes) == {A: 1.0, B: -1.0, C: 0.0}
     assert net_wins(votes + votes) == {A: 2.0, B: -2.0, C: 0.0}
 

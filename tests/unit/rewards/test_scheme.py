@@ -1,5 +1,3 @@
-"""Which protocols and schemes fit together: refused, warned about, or fine."""
-
 import pytest
 
 from debate.config import DebateConfig

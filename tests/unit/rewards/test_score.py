@@ -1,5 +1,3 @@
-"""Both doors on hand-made debates: the shapes, the truth and format streams, the counters, and bad data."""
-
 import math
 
 import pytest

@@ -1,7 +1,3 @@
-"""Shaping rewards by hand: new answers, copies, and length; and what they leave alone."""
-
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

@@ -1,5 +1,3 @@
-"""Partial credit: what a solution of which some is right is rewarded with, by hand."""
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

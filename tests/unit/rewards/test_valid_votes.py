@@ -1,5 +1,3 @@
-"""Which votes count, and under which reason the others are counted."""
-
 import pytest
 
 from debate.types import FailureReason, TurnId, Vote
@@ -14,20 +12,23 @@ def dropped(rewards) -> dict[str, int]:
     return {name.removeprefix("votes/"): count for name, count in names.items()}
 
 
-def test_repeats_collapse_to_one_vote():
-    twice = [(2, 1, 0, 1, "left"), (2, 1, 1, 0, "right")]
-    rewards = score_votes(3, 1, twice, None, CONFIG)
-    assert rewards.peer == ((1.0,), (-1.0,), (None,))
-    assert dropped(rewards) == {"cast": 2, "valid": 1, "duplicate": 1}
+TWICE = [(2, 1, 0, 1, "left"), (2, 1, 0, 1, "left")]
+COUNTED, VOID = ((1.0,), (-1.0,), (None,)), ((None,),) * 3
 
 
-@pytest.mark.parametrize("second", ["right", "tie"])
-def test_contradictions_void_every_line_on_the_pair(second):
-    votes = [(2, 1, 0, 1, "left"), (2, 1, 0, 1, "left"), (2, 1, 0, 1, second)]
+@pytest.mark.parametrize(
+    ("votes", "peer", "penalty", "counts"),
+    [
+        ([TWICE[0], (2, 1, 1, 0, "right")], COUNTED, 0.0, {"cast": 2, "valid": 1, "duplicate": 1}),
+        # contradictions void every line on the pair, and so no valid vote came
+        ([*TWICE, (2, 1, 0, 1, "right")], VOID, -0.5, {"cast": 3, "contradictory": 3}),
+        ([*TWICE, (2, 1, 0, 1, "tie")], VOID, -0.5, {"cast": 3, "contradictory": 3}),
+        ([(2, 0, 0, 1, "left")], VOID, -0.5, {"cast": 1, "not_shown": 1}),  # of the opening round
+    ],
+)
+def test_a_judge_has_one_vote_for_each_pair_that_it_was_shown(votes, peer, penalty, counts):
     rewards = score_votes(3, 1, votes, None, CONFIG)
-    assert rewards.peer == ((None,), (None,), (None,))
-    assert dropped(rewards) == {"cast": 3, "contradictory": 3}
-    assert rewards.format[2][1] == -0.5  # no valid vote came
+    assert (rewards.peer, rewards.format[2][1], dropped(rewards)) == (peer, penalty, counts)
 
 
 def test_a_contradiction_leaves_the_judges_other_pairs_alone():
@@ -42,12 +43,6 @@ def test_own_work_counts_only_when_the_scheme_says_so():
     assert dropped(score_votes(3, 1, own, None, CONFIG)) == {"cast": 1, "own_work": 1}
     rewards = score_votes(3, 1, own, None, RewardConfig(judge_own=True))
     assert rewards.peer == ((1.0,), (-1.0,), (None,))
-
-
-def test_votes_of_the_opening_round_were_shown_nothing():
-    rewards = score_votes(3, 2, [(2, 0, 0, 1, "left")], None, CONFIG)
-    assert dropped(rewards) == {"cast": 1, "not_shown": 1}
-    assert rewards.peer == ((None, None),) * 3
 
 
 def test_a_debate_vote_on_a_turn_that_was_not_shown_is_dropped(make_debate):

@@ -1,5 +1,3 @@
-"""The winner: best peer score of the last judged round, ties drawn and not seated."""
-
 from collections import Counter
 
 from debate.types import TurnId

@@ -1,7 +1,3 @@
-"""The filter language: what it means, and what is refused, with the place of the error."""
-
-from __future__ import annotations
-
 import pytest
 
 from transcripts import FilterError, compile_filter

@@ -1,7 +1,5 @@
 """A line that an earlier version of this schema wrote is read as the same debate, and written alike."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

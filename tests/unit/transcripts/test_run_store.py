@@ -1,7 +1,3 @@
-"""The store of a run: what it finds, how it follows a run that goes on, what it does with bad folders."""
-
-from __future__ import annotations
-
 import json
 import os
 import shutil

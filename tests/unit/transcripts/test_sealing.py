@@ -1,7 +1,3 @@
-"""Sealed shards: the same records from the same places; damage is told; a cut-off sealing costs nothing."""
-
-from __future__ import annotations
-
 import io
 import subprocess
 from pathlib import Path

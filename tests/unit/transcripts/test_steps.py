@@ -1,7 +1,3 @@
-"""The figures of steps, against means taken over the rows of a list."""
-
-from __future__ import annotations
-
 from statistics import fmean
 
 import pytest

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -16,7 +14,6 @@ from transcripts import (
     Record,
     ShardWriter,
     Timing,
-    TornTailWarning,
     TranscriptError,
     TurnAdvantages,
     read_records,
@@ -51,27 +48,6 @@ def test_a_step_is_read_back_exactly(tmp_path: Path, record: Record):
     assert path.read_bytes().isascii()
     assert list(read_records(path)) == [record, record]
     assert list(read_records(tmp_path)) == [record, record]  # the run folder does as well
-
-
-def test_tokens_can_be_left_out_and_nothing_else_goes(tmp_path: Path, record: Record):
-    path = write_step(tmp_path, 12, [record], tokens=False)
-    [read] = read_records(path)
-    assert read.debate.turns[0].completion == Completion(
-        (), (), (), turn(0, 0).completion.text, "stop", 3, prompt_count=2, token_count=2
-    )
-    assert not (tmp_path / "tokens").exists()
-    assert read.debate.turns[0].parsed == record.debate.turns[0].parsed
-    assert (read.rewards, read.advantages) == (record.rewards, record.advantages)
-
-
-def test_a_torn_tail_is_reported_and_cut(tmp_path: Path, record: Record):
-    path = write_step(tmp_path, 12, [record, record])
-    path.write_bytes(path.read_bytes()[:-100])
-    with pytest.warns(TornTailWarning, match=r"step_000012.jsonl:2: the last line was cut off"):
-        assert list(read_records(path)) == [record]
-    with ShardWriter(tmp_path, 12) as writer:
-        writer.write(record)
-    assert list(read_records(path)) == [record, record]
 
 
 def damaged(path: Path, change) -> Path:

@@ -1,7 +1,5 @@
 """A writer killed at every point and at drawn times: what it acknowledged is there, readers never fail."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

@@ -1,7 +1,3 @@
-"""Verdicts of a verifier model in records: read back as written, and never counted as truth."""
-
-from __future__ import annotations
-
 import pytest
 
 from debate import DebateConfig, Problem, run_debates
