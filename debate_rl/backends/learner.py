@@ -34,6 +34,10 @@ class Service(Protocol):
     Arrays of a row are (L,), one value per token.
     """
 
+    def prepare(self) -> None:
+        """Measure what updates depend on. ValueError if the service cannot train."""
+        ...
+
     def logprobs(self, rows: Sequence[Row], *, reference: bool = False) -> list[NDArray[np.float32]]:
         """Return log-probabilities in nats at temperature 1. ``reference``: use the start weights instead."""
         ...
@@ -59,6 +63,7 @@ class ServiceLearner(Steps):
     def __init__(self, service: Service, config: LearnerConfig, *, total_steps: int | None = None) -> None:
         super().__init__(config, total_steps)
         self.service = service
+        service.prepare()
 
     def step(self, rows: Sequence[Row]) -> dict[str, float]:
         """Update the weights as ``Learner.step`` does; return the metrics."""

@@ -142,6 +142,10 @@ class TinkerService:
         with _errors_named("a probe"):
             return self._probe(self._probe_ids)
 
+    def prepare(self) -> None:
+        """Measure how the server adds up losses, before any debate is held."""
+        _ = self.reduction
+
     @cached_property
     def _client(self) -> Any:
         """The training client. A new one starts with the weights of the base model."""

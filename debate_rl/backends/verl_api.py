@@ -41,6 +41,8 @@ SHARED_MEMORY = 0.5
 """Fraction of a GPU's memory for vLLM, which shares the GPU with a worker, unless the recipe names one."""
 SHARED_S = 30.0
 """Seconds to wait for the shards that workers on other machines wrote."""
+CLOSING_S = 20.0
+"""Seconds to wait for Ray to take the GPUs back. A new run may start at once and needs them."""
 FIND = "from importlib.metadata import version; print(version('verl'))"
 
 
@@ -118,6 +120,9 @@ class VerlService:
         with errors_named(method):
             return self.remote.call(method, *arguments).result()
 
+    def prepare(self) -> None:
+        """Do nothing: verl adds up the losses of all tokens."""
+
     def logprobs(self, rows: Sequence[Row], *, reference: bool = False) -> list[NDArray[np.float32]]:
         """Return log-probabilities (L,) of each row in nats, 0 for its first token; see ``Service``."""
         found = self.call("logprobs", [_plain(row) for row in rows], reference)
@@ -149,11 +154,24 @@ class VerlService:
             time.sleep(1.0)
 
     def load_pretrained(self, folder: Path) -> None:
-        """Load the shards of weights and optimizer that ``save_pretrained`` wrote."""
+        """Load the shards of weights and optimizer that ``save_pretrained`` wrote.
+
+        ValueError if another number of workers wrote them.
+        """
+        engine, shards = self._config.engine, _shards(folder)
+        workers = engine.nodes * engine.gpus_per_node
+        if shards and not any(name.startswith(f"model_world_size_{workers}_") for name in shards):
+            raise ValueError(
+                f"engine.nodes * engine.gpus_per_node = {workers}: {folder} was saved by "
+                f"{len(shards)} workers; set both as before"
+            )
         self.call("load", str(Path(folder).resolve()))
 
     def close(self) -> None:
-        """End verl's process, and with it Ray on this machine."""
+        """Give verl's GPUs back to Ray, and end verl's process."""
+        if "remote" in self.__dict__:
+            with suppress(OSError, TimeoutError):
+                self.remote.call("shut_down").result(timeout=CLOSING_S)
         with suppress(AttributeError):
             self._process.close()
 
@@ -315,7 +333,12 @@ def _run_python(config: Config, *words: str) -> str:
 
 def open_service(config: Config, **speech: Any) -> tuple[VerlService, Any, VerlPolicy]:
     """Return the service that learns, the tokenizer, and the policy that samples at the service."""
-    name = str(config.model.name_or_path)
+    name, nodes = str(config.model.name_or_path), config.engine.nodes
+    if nodes > 1 and not os.environ.get("RAY_ADDRESS"):
+        raise ValueError(
+            f"engine.nodes={nodes}: set RAY_ADDRESS to the address of a Ray cluster; debate train RECIPE "
+            "--plan prints the commands that start one"
+        )
     if (found := _run_python(config, "-c", FIND)) != VERL:
         raise ValueError(f"engine.python={config.engine.python}: has verl {found}; install verl {VERL}")
     tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=False)

@@ -184,6 +184,9 @@ class VerlServer:
         await asyncio.to_thread(self.workers.save_checkpoint, path, None, 0, None)
         return self.workers.world_size
 
+    async def shut_down(self) -> None:
+        await asyncio.to_thread(ray.shutdown)
+
     async def load(self, path: str) -> None:
         await asyncio.to_thread(self.workers.load_checkpoint, path, None, False)
 

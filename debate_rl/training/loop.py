@@ -13,6 +13,7 @@ from math import isfinite, nan
 
 from debate.ramps import ramps_of
 from debate_rl.alarms.rules import MISMATCH
+from debate_rl.backends.service import ServiceError
 from debate_rl.config import RAMPED, Config
 from debate_rl.engines import sleep_engine, states_of
 from debate_rl.formatting import counted, duration
@@ -82,7 +83,10 @@ def train_steps(run: Run, task: Task | None = None) -> None:
     ``task``: what the run learns from; None means debates. Signals: see ``debate_rl.training.stops``.
     """
     with run.end_recorded():
-        run.end = _end_of_steps(run, task or DEBATES)
+        try:
+            run.end = _end_of_steps(run, task or DEBATES)
+        except ServiceError as error:
+            raise ServiceError(f"step {run.step}: {error}; {run.saved_words()}") from error
 
 
 def _end_of_steps(run: Run, task: Task) -> End:

@@ -158,6 +158,8 @@ class Run:
             found = self.canary.compare(*run_async(engine.check(self.canary.requests)))
             self.fault = found.fault
             return found.metrics | {"seconds/canary": time.perf_counter() - started}
+        except ServiceError:
+            raise  # a service that fails has lost the step
         except (ValueError, RemoteError) as error:
             self.fault = str(error)
             return {}
@@ -226,8 +228,6 @@ class Run:
             between = self.learner.steps == self.step and not self.learner.halfway
             if self.step and between and not isinstance(error, RankError | ServiceError):
                 self.save_finished()
-            if isinstance(error, ServiceError):
-                raise ServiceError(f"step {self.step}: {error}; {self.saved_words()}") from error
             if isinstance(error, torch.OutOfMemoryError):
                 raise ValueError(
                     f"step {self.step}: {str(error).partition('. ')[0]}; lower learner.micro_batch_tokens, "

@@ -29,6 +29,9 @@ class OwnService:
         )
         self.config = config
 
+    def prepare(self):
+        pass
+
     def logprobs(self, rows, *, reference=False):
         with torch.no_grad():
             found = action_logprobs(self.start if reference else self.model, collate(rows))[0]

@@ -77,6 +77,23 @@ def test_a_folder_that_machines_do_not_share_is_noticed(tmp_path, monkeypatch):
     service.save_pretrained(tmp_path)
 
 
+def test_shards_of_another_number_of_workers_are_refused(tmp_path):
+    for rank in range(8):
+        (tmp_path / f"model_world_size_8_rank_{rank}.pt").touch()
+    service = VerlService(config_of(engine={"nodes": 2, "gpus_per_node": 4}), [])
+    service.__dict__["remote"] = Remote(None)
+    service.load_pretrained(tmp_path)
+    other = VerlService(config_of(engine={"nodes": 1, "gpus_per_node": 4}), [])
+    with pytest.raises(ValueError, match=r"engine\.gpus_per_node = 4: .* saved by 8 workers"):
+        other.load_pretrained(tmp_path)
+
+
+def test_several_machines_need_the_address_of_a_cluster(monkeypatch):
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    with pytest.raises(ValueError, match=r"^engine\.nodes=2: set RAY_ADDRESS"):
+        open_service(config_of(engine={"nodes": 2}))
+
+
 def test_the_plan_has_the_commands_of_every_machine():
     assert not any("ray start" in line for line in plan_lines(config_of()))
     lines = plan_lines(config_of(engine={"nodes": 4, "python": "env/bin/python"}))
