@@ -36,6 +36,7 @@ SHAPES = {
     "Qwen/Qwen3-8B": Shape("qwen3", 4096, 12_288, 36, 32, 8, 128, False, 151_936, 40_960),
     "Qwen/Qwen2.5-0.5B": Shape("qwen2", 896, 4864, 24, 14, 2, 0, True, 151_936, 32_768),
     "Qwen/Qwen2.5-14B": Shape("qwen2", 5120, 13_824, 48, 40, 8, 0, False, 152_064, 131_072),
+    "HuggingFaceTB/SmolLM2-135M": Shape("llama", 576, 1536, 30, 9, 3, 0, True, 49_152, 8192),
     "HuggingFaceTB/SmolLM2-1.7B": Shape("llama", 2048, 8192, 24, 32, 32, 0, True, 49_152, 8192),
 }
 CONTEXTS = {"-Base": 32_768, "-Instruct-2507": 262_144}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,22 +28,35 @@ PAIRS = 100
 """Number of fixed pairs on which the judge under attack is compared with the start judge."""
 KEPT = "quickstart.json"
 """The file of the run folder that stores the figures."""
+PRETRAINED = "stories"
+"""The family of problems for pretrained models."""
 RECIPES = {"pair_sum": "quickstart", "words": "quickstart_words"}
 PROBLEMS = {
     "pair_sum": "Target 19. Numbers 3 8 5 11 2 9.",
     "words": "Tom has 8 apples. Tom gets 4 more. Tom loses 3. How many apples?",
+    PRETRAINED: "Mia has 12 shells. Mia finds 9 more. How many shells does Mia have now?",
 }
 HEADS = ("", "after the warm start", "after debate RL")
 
 
 def quickstart(
     family: Annotated[str, typer.Option(help="Synthetic problems: pair_sum or words.")] = "pair_sum",
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="Train a pretrained model on English word problems: smollm2, a hub id or a folder."
+        ),
+    ] = None,
     seed: SeedOption = 0,
     json: JsonFile = None,
     overrides: Overrides = None,
 ) -> None:
     """Train a tiny model by debate on a CPU, in minutes, and show what it learned."""
-    console, config = Console(), _config_of(family, seed, overrides or ())
+    console = Console()
+    if model is not None:
+        family, config = PRETRAINED, _pretrained(model, seed, overrides or (), console)
+    else:
+        config = _config_of(family, seed, overrides or ())
     folder, name = Path(config.run.dir), f"{family}, seed {seed}"
     measured = _kept(folder, config)
     if measured is None:
@@ -60,6 +74,21 @@ def quickstart(
     console.print(_next_commands(family, folder), soft_wrap=True, markup=False)
     if json is not None:
         write_json(json, [{"name": name, **values} for name, values in measured["figures"].items()])
+
+
+def _pretrained(model: str, seed: int, overrides: Sequence[str], console: Console) -> Config:
+    """Teach a pretrained model the form of a debate, unless that is done, and return the RL configuration."""
+    from debate_rl.curriculum.train import train_run  # loads torch
+    from debate_rl.smollm2 import find_smollm2
+    from learner.update.ranks import ALONE
+
+    say = partial(console.print, soft_wrap=True, markup=False)
+    home = f"runs/quickstart-{Path(model).name.lower()}-{seed}"
+    keys = [f"model.name_or_path={find_smollm2(say) if model == 'smollm2' else model}", f"seed={seed}"]
+    form = load_config(Config, "smollm2/form", [*keys, f"run.dir={home}/form", *overrides])
+    train_run(form, ALONE, say, say)
+    of_debates = [f"run.dir={home}/debate", f"warm_start.from_run={form.run.dir}"]
+    return load_config(Config, "smollm2/debate", [*keys, *of_debates, *overrides])
 
 
 def _config_of(family: str, seed: int, overrides: Sequence[str]) -> Config:

@@ -61,7 +61,7 @@ def measured_run(config: Config, name: str, console: Console) -> dict[str, Any]:
         plain = partial(console.print, soft_wrap=True, markup=False)
         say = session.tracker.say if console.is_terminal else plain
         parameters = sum(p.numel() for p in session.model.parameters())
-        say(f"{name}: a Qwen3 model of {parameters:,} parameters, warm-started")
+        say(f"{name}: a model of {parameters:,} parameters that knows the form of a debate")
         before = _snapshot_before(session)
         say(f"after the warm start ({time.process_time() - started:.0f} CPU s): {_brief(before)}")
         if session.step == config.train.steps:
@@ -194,7 +194,7 @@ def _in_words(figures: Figures, before: Snapshot, after: Snapshot) -> str:
     first = _beside("one agent in round 0", after.of(WINNER, FIRST))
     majority = _beside("a majority at equal generated tokens", after.of(WINNER, MAJORITY))
     return (
-        f"The warm start planted an accuracy of {share(before.of(FIRST).value)}, one agent in round 0; "
+        f"Before RL, one agent in round 0 was right on {share(before.of(FIRST).value)}; "
         f"{change} {_gain(moved)}. Now the winner of a debate is right {first}, and {majority}. "
         f"{figures['cpu_seconds']['value']:.0f} CPU seconds."
     )

@@ -115,7 +115,7 @@ def shipped_recipes() -> dict[str, Path]:
     home = _shipped(CONFIGS)
     paths = (
         path
-        for form in ("", "aimo3/", "curriculum/", "rlvr/", "seeds/", "sft/", "writing/")
+        for form in ("", "aimo3/", "curriculum/", "rlvr/", "seeds/", "sft/", "smollm2/", "writing/")
         for path in sorted(home.glob(f"{form}*.toml"))
     )
     return {path.relative_to(home).with_suffix("").as_posix(): path for path in paths}

@@ -51,10 +51,11 @@ RECIPES = shipped_recipes() | {f"sweeps/{name}": path for name, path in shipped_
 
 @cache
 def needs_gpu(name: str) -> bool:
-    """Return whether a recipe, or the one that a sweep varies, is of a model that is downloaded."""
+    """Return whether a recipe, or the one that a sweep varies, loads a model, and not to a CPU."""
     table = tomllib.loads(RECIPES[name].read_text(encoding="utf-8"))
     recipe = table["recipe"] if name.startswith("sweeps/") else name
-    return load_config(Config, recipe).model.name_or_path is not None
+    model = load_config(Config, recipe).model
+    return model.name_or_path is not None and model.device != "cpu"
 
 
 @pytest.mark.parametrize("name", sorted(RECIPES))
