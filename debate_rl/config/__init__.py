@@ -1,4 +1,4 @@
-"""The configuration of a whole run. Each table's model defines its defaults; this module joins the tables."""
+"""The configuration of a run. Each table is a class with its own defaults; this module combines them."""
 
 from __future__ import annotations
 
@@ -57,22 +57,22 @@ from rewards import RewardConfig, check_scheme
 Control: TypeAlias = Literal["none", "random_judge", "shuffled_votes", "own_answer", "random_reward"]
 SharedControl: TypeAlias = Literal["flipped_votes", "shared_errors"]
 RAMPED = ("debate", "rewards", "advantages")
-"""Tables whose numbers may change with the step."""
+"""Tables with numbers that may change during training."""
 DATA = "data"
-"""Not a key: the name by which ``run.allow_changes`` allows other problems, gold answers or files."""
+"""A value of ``run.allow_changes`` that allows changed problems, gold answers and files. Not a key."""
 
 
 class RunConfig(Settings):
     """The folder of the run."""
 
     dir: str = Field(default="runs/debate", min_length=1)
-    """The run folder, created if missing. Another configuration never overwrites it. In a recipe,
-    "runs/{recipe}-{seed}" inserts the recipe's name and seed. The value of any key can be inserted, such as
-    {learner.lr}."""
+    """The run folder, created if missing. A run with another configuration never overwrites it. Fields in
+    braces are replaced by the name of the recipe ({recipe}) or by the value of a key ({seed},
+    {learner.lr})."""
     allow_changes: tuple[str, ...] = ()
-    """Keys or tables that a resumed run may change, such as ("learner.lr", "held_out"); finished steps stay
-    as they are. "data" allows other problems or gold answers under the same names. ``train.steps`` may always
-    grow while ``learner.schedule`` is constant."""
+    """Keys or tables that may change when the run is resumed, such as ("learner.lr", "held_out"). "data"
+    allows changed problems and gold answers. ``train.steps`` may always be raised if ``learner.schedule`` is
+    constant."""
 
 
 class TrainConfig(RunSize):
@@ -86,69 +86,69 @@ class TrainConfig(RunSize):
     }
 
     steps: int = Field(default=100, ge=0)  # pyright: ignore[reportIncompatibleVariableOverride]
-    """Optimizer steps. With ``epochs``, the maximum."""
+    """Number of optimizer steps. If ``epochs`` is set, the maximum number."""
     group_size: int = Field(default=4, ge=1)
-    """Debates per problem, which together are the group of the baseline. With ``train.adaptive`` this is the
-    maximum."""
+    """Debates per problem. They form the group for baselines. With ``train.adaptive``, the maximum number."""
     adaptive: AdaptiveConfig | None = None
-    """Fewer debates for a problem once enough are right and wrong. None: all debates of a problem are held
-    at the same time."""
+    """Stop early on a problem that has enough right and enough wrong debates. None: always run ``group_size``
+    debates."""
     dynamic_sampling: int = Field(default=0, ge=0)
     """Maximum number of extra problems per step that replace problems without a learning signal [DAPO]. A
-    problem has a signal if some truth advantage is not 0; without truth, if some advantage of any stream is
-    not 0."""
+    problem has a signal if at least one truth advantage is not 0. Without truth rewards, any advantage
+    counts."""
     async_level: int = Field(default=0, ge=0, le=64)
-    """Steps that sampling may run ahead of learning: debates come from weights at most this many updates old.
-    0 alternates sampling and learning. Above 0 needs ``model.policy = "vllm"``."""
+    """Maximum number of updates by which the sampling weights may lag behind. 0 alternates sampling and
+    learning; larger values overlap them and need ``model.policy = "vllm"``."""
     sample_batch_size: int = Field(default=128, ge=1)
-    """Requests that the local policy samples in one batch."""
+    """Maximum number of requests per batch of the local policy."""
     max_live: int | None = Field(default=None, ge=1)
-    """Maximum number of debates in progress at once. None: all of a step."""
+    """Maximum number of concurrent debates. None: all debates of a step."""
     save_every: int = Field(default=50, ge=0)
-    """Steps between checkpoints; one is also saved every 30 minutes and at the end. 0: only every 30 minutes
-    and at the end."""
+    """Steps between checkpoints. 0: no checkpoints by step. A checkpoint is always saved every 30 minutes and
+    at the end."""
     over_memory: bool = False
-    """Start even if the run would not fit in memory with every reply at its token limit."""
+    """Start even if memory would not suffice for replies that all reach the token limit."""
     keep_last: int = Field(default=3, ge=1)
     """Number of newest checkpoints to keep."""
     keep_best: str = "eval/debate/winner/accuracy"
-    """Held-out metric whose best checkpoint is kept as well, as ``checkpoints/best``. "" keeps only the
-    newest checkpoints."""
+    """Held-out metric that selects the checkpoint kept as ``checkpoints/best``. "" keeps only the newest
+    checkpoints."""
     target: TargetConfig | None = None
-    """A held-out metric that ends the run once its interval lies above a value. None: none does."""
+    """End the run once the interval of a held-out metric lies above a value. None: run all steps."""
     hours: float | None = Field(default=None, gt=0)
-    """Hours of wall time, summed over all launches and including loading, after which the run ends at the
-    next step. None: no limit."""
+    """Maximum wall time in hours, including loading and earlier launches. The run ends after the current
+    step. None: no limit."""
     on_alarm: Action | dict[str, Action] = "warn"
-    """What an alarm of a collapse detector does. "warn": log it. "checkpoint": also save. "stop": save and
-    end the run. "rollback": return to the checkpoint before the alarm with half the learning rate, and end at
-    a second alarm. A table sets it per detector; the others warn."""
+    """Action when a collapse detector raises an alarm. "warn": log it. "checkpoint": also save a checkpoint.
+    "stop": save and end the run. "rollback": return to the checkpoint before the alarm and halve the learning
+    rate; a second alarm ends the run. A table sets the action per detector; detectors not in the table
+    warn."""
     max_first_mismatch: float | None = Field(default=0.1, gt=0)
-    """Maximum ``mismatch_kl`` (nats) of the first step. A larger value means that sampler and trainer
-    probably differ in model, temperature or data type; the run then ends without saving a checkpoint. None:
-    no limit."""
+    """Maximum ``mismatch_kl`` of the first step, in nats. A larger value ends the run without a checkpoint:
+    sampler and trainer probably differ in model, temperature or data type. None: no limit."""
     control: Control | dict[SharedControl, Annotated[float, Field(ge=0, le=1)]] = "none"
-    """A control condition that replaces the outcomes of votes. "random_judge": a coin per pair.
-    "shuffled_votes": the step's outcomes, permuted. "own_answer": the solution with the judge's own answer
-    wins. {flipped_votes = 0.3}, {shared_errors = 0.3}: a fraction of votes, or of pairs of answers, is
-    inverted. "random_reward": votes stay, and a coin per solution replaces truth."""
+    """Control condition of an experiment. "random_judge": a coin toss decides each pair. "shuffled_votes":
+    permute the outcomes of the step's votes. "own_answer": the solution with the judge's own answer wins.
+    {flipped_votes = 0.3}: invert this fraction of votes. {shared_errors = 0.3}: invert all votes on this
+    fraction of pairs of answers. "random_reward": keep the votes and replace truth by a coin toss per
+    solution."""
     jitter: int = Field(default=0, ge=0)
-    """Above 0: perturb the start weights by about a millionth of their size, seeded by this number. Runs that
-    differ only in it show the effect of rounding. 0: off."""
+    """Seed of a relative perturbation of the start weights by about 1e-6. Runs with different seeds show the
+    effect of rounding. 0: no perturbation."""
 
     @property
     def chunk(self) -> int:
-        """Maximum number of debates of a problem that are held at a time."""
+        """Maximum number of debates on one problem that run at the same time."""
         return self.adaptive.chunk if self.adaptive else self.group_size
 
     @property
     def draws_rewards(self) -> bool:
-        """Whether random rewards replace truth."""
+        """True if random rewards replace truth."""
         return self.control == "random_reward"
 
     @property
     def control_and_share(self) -> tuple[Control | SharedControl, float]:
-        """The control, and the fraction that it inverts."""
+        """The control condition and the fraction that it inverts."""
         return (self.control, 0.0) if isinstance(self.control, str) else next(iter(self.control.items()))
 
 
@@ -182,7 +182,7 @@ class Config(Seeded):
     shots: ShotsConfig = ShotsConfig()
     grader: GraderConfig = GraderConfig()
     endpoints: dict[str, EndpointConfig] = Field(default_factory=dict)
-    """Models that are not trained, each under a name of your choice: tables [endpoints.NAME]."""
+    """Models that are not trained. A table [endpoints.NAME] defines one under a name of your choice."""
     verifier: VerifierConfig = VerifierConfig()
     summarizer: RoleConfig = RoleConfig()
     remote: RoleConfig = RoleConfig()
@@ -198,13 +198,13 @@ class Config(Seeded):
     train: TrainConfig = TrainConfig()
     logging: LoggingConfig = LoggingConfig()
     stages: tuple[StageConfig, ...] | None = Field(default=None, min_length=1)
-    """A curriculum: tables [[stages]], each trained from the weights of the previous one. ``recipe = NAME``
-    gives a stage the settings of that recipe."""
+    """Stages of a curriculum, as tables [[stages]]. Each stage starts from the weights of the previous one.
+    ``recipe = NAME`` takes the settings of a stage from that recipe."""
 
     @model_validator(mode="before")
     @classmethod
     def _large_batches_for_vllm(cls, data: Any) -> Any:
-        """Change defaults for runs with vLLM: rows share prefixes, and forward passes are larger."""
+        """Change two defaults for vLLM: share prefixes between rows, and use larger forward passes."""
         tables = data if isinstance(data, dict) else {}
         model, learner = (_named(tables.get(name, {})) for name in ("model", "learner"))
         if not isinstance(model, dict) or not isinstance(learner, dict) or model.get("policy") != "vllm":
@@ -214,7 +214,7 @@ class Config(Seeded):
     @model_validator(mode="before")
     @classmethod
     def _no_division_for_dr_grpo(cls, data: Any) -> Any:
-        """Dr. GRPO divides by no standard deviation unless a scale is set."""
+        """Turn off division by the standard deviation for Dr. GRPO, unless a scale is set."""
         tables = data if isinstance(data, dict) else {}
         learner, advantages = (_named(tables.get(name, {})) for name in ("learner", "advantages"))
         if (
@@ -270,10 +270,10 @@ class Config(Seeded):
             check_weights(index, self.of_stage(index).model, self.model)
 
     def of_stage(self, index: int, *, demotes: bool = False, **others: Table | int) -> Self:
-        """Return the configuration of a stage's run, with ``others`` in addition to the stage's changes.
+        """Return the configuration of a stage's run, with the stage's changes and then ``others`` applied.
 
-        ``demotes``: whether the stage may end with a return to the previous stage. ValueError names the stage
-        and the key.
+        If ``demotes`` is true, the stage may end with a return to the previous stage. ValueError names the
+        stage and the key.
         """
         stage = (self.stages or ())[index]
         tables = merged(self.model_dump(exclude_unset=True, exclude={"stages"}), stage.tables())
@@ -289,7 +289,7 @@ class Config(Seeded):
             raise ValueError(f"stages.{index} ({stage.name}): {key}{': ' if key else ''}{message}") from error
 
     def _contradictions(self) -> Iterator[str]:
-        """Yield a message for each contradiction between keys of several tables, with a way out."""
+        """Yield an error message, with a fix, for each contradiction between keys of different tables."""
         train, vllm = self.train, self.model.vllm
         ahead, oldest, on_vllm = train.async_level, self.learner.max_staleness, self.model.policy == "vllm"
         if self.sampling.remembers and ahead:
@@ -336,7 +336,7 @@ class Config(Seeded):
         yield from self._impossible_groups()
 
     def _impossible_groups(self) -> Iterator[str]:
-        """Yield a message for each group that cannot exist: one agent is never both right and wrong."""
+        """Yield a message for each setting of ``train.adaptive`` that no group of debates can meet."""
         adaptive, most = self.train.adaptive, self.train.group_size
         if adaptive is None:
             return
@@ -383,32 +383,31 @@ class Config(Seeded):
 
     @property
     def vllm_within(self) -> bool:
-        """Whether vLLM, if used, samples within the learner's process, alternating with the learner."""
+        """True if vLLM would run within the learner's process and alternate with the learner."""
         vllm = self.model.vllm
         return not (vllm.engines or vllm.servers or self.train.async_level)
 
     @property
     def verifier_name(self) -> str:
-        """The verifier model, or the path of a custom policy; "" without one."""
+        """The verifier model, or the import path of a custom policy. "" if there is no verifier."""
         name = self.verifier.endpoint
         return "" if name is None else self.endpoints[name].name
 
     def at_step(self, step: int) -> Self:
-        """Return the configuration at a step, with a number in place of every ramp."""
+        """Return the configuration at a step, with each ramp replaced by its current value."""
         tables = {name: settings_at(getattr(self, name), step) for name in RAMPED}
         return self.model_copy(update=tables)
 
     def with_chosen(self, chosen: Mapping[str, bool | float]) -> Self:
-        """Return the configuration with these values in place of "auto"."""
+        """Return the configuration with each "auto" replaced by the chosen value."""
         config = self
         for key, value in chosen.items():
             config = _replaced(config, key.split("."), value)
         return config
 
     def resolved_learner(self, chosen: Mapping[str, bool | float] | None = None) -> LearnerConfig:
-        """Return the learner's settings with its seed, dr_grpo's constant and the chosen values.
-
-        Rows older than ``train.async_level`` allows would come from a fault, and are dropped.
+        """Return the learner's settings, with its seed, the constant of dr_grpo and the chosen values. Rows
+        older than ``train.async_level`` are dropped, because only a fault can produce them.
         """
         whole = self.debate.max_tokens + self.debate.thinking_tokens
         oldest = self.learner.max_staleness

@@ -1,4 +1,4 @@
-"""The data of a run: training and held-out problems, examples in prompts, and replies to learn."""
+"""Settings of the data: training and held-out problems, few-shot examples, and supervised replies."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from debate.settings import Seeded, Settings
 Order: TypeAlias = Literal["random", "easy_first", "hard_first", "format_first"]
 NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 OF_FIGURES = ("direct", "debate", "judge", "problems", "ungraded")
-"""Prefixes of the names of held-out figures."""
+"""Prefixes in the names of held-out metrics."""
 
 
 class _Split(Settings):
     split: str = "train"
-    """Split of the data set. A local file without splits is read whole."""
+    """Split of the data set. Ignored for a local file without splits."""
 
 
 class Files(_Split):
     """Rows of files or of a data set."""
 
     path: str | None = None
-    """A local JSONL, JSON or Parquet file in place of the data hub, or a folder or glob of such files. File
-    names may name the split, as in train-00000-of-00002.parquet."""
+    """A local JSONL, JSON or Parquet file, or a folder or glob of such files. File names may contain the
+    split, as in train-00000-of-00002.parquet. None: download the data set."""
     fields: dict[str, str] | None = None
-    """Names of the fields in a file of your own, e.g. {question = "problem", answer = "solution"}."""
+    """Field names in your own files, such as {question = "problem", answer = "solution"}."""
 
 
 class RunSize(Settings):
@@ -41,28 +41,28 @@ class RunSize(Settings):
     steps: int | None = Field(default=None, ge=0)
     """Optimizer steps. With ``epochs``, the maximum."""
     epochs: float | None = Field(default=None, gt=0)
-    """Passes over the training problems, or over the replies, rounded to whole steps. None: as many as
-    ``steps`` take."""
+    """Passes over the training problems or replies, rounded to whole steps. None: only ``steps`` sets the
+    length."""
     batch_size: int = Field(default=8, ge=1)
-    """Problems per step, each debated ``group_size`` times, or replies per step."""
+    """Problems per step. Each problem gets ``group_size`` debates."""
 
 
 class Levels(Settings):
-    """A choice of levels."""
+    """A selection of levels."""
 
     levels: tuple[str | int, ...] | None = None
     """Keep only these levels."""
 
 
 class Selection(_Split, Levels):
-    """A choice of rows."""
+    """A selection of rows."""
 
     limit: int | None = Field(default=None, ge=1)
     """Maximum number of problems (or replies), drawn with the run's seed."""
 
 
 class ProblemSet(Selection, Files):
-    """Problems of one data set."""
+    """A selection of problems from one data set."""
 
     kind: str | None = None
     """A data set or synthetic family by name, or your own environment as "package.module:Class"."""
@@ -71,15 +71,15 @@ class ProblemSet(Selection, Files):
 
 
 class MixedSet(ProblemSet):
-    """One data set of a mixture of training problems."""
+    """One data set in a mixture of training problems."""
 
     name: str
     """Name of the set in metrics: lower-case letters, digits and _."""
     kind: str  # pyright: ignore[reportIncompatibleVariableOverride, reportGeneralTypeIssues]
     """A data set or synthetic family by name, or your own environment as "package.module:Class"."""
     weight: Weight = 1.0
-    """Share of a step's problems, relative to the other weights: a number, or points [[step, weight], ...]
-    joined by straight lines."""
+    """Weight of this data set in each step, relative to the other weights: a number, or points [[step,
+    weight], ...] with linear interpolation."""
 
     @field_validator("name")
     @classmethod
@@ -90,15 +90,14 @@ class MixedSet(ProblemSet):
 
 
 def knots(ramps: Sequence[Ramp]) -> list[int]:
-    """Return step 0 and the steps at which ramps bend. Between two of them every ramp is linear."""
+    """Return step 0 and all steps at which a ramp changes its slope."""
     return sorted({0, *(step for ramp in ramps if isinstance(ramp, Points) for step, _ in ramp)})
 
 
 def check_mix(mix: Sequence[MixedSet]) -> None:
-    """Raise ValueError for two sets of one name, and for a step at which all weights are 0.
+    """Raise ValueError if two sets have the same name, or if all weights are 0 at some step.
 
-    Weights are linear between knots and never negative, so all are 0 between two knots only if all are 0 at
-    both.
+    It is enough to check the knots: weights are linear between knots and never negative.
     """
     names = [one.name for one in mix]
     if twice := next((name for name in names if names.count(name) > 1), None):
@@ -110,19 +109,20 @@ def check_mix(mix: Sequence[MixedSet]) -> None:
 
 
 class DifficultyConfig(Settings):
-    """How a run uses the pass rates that ``debate eval passrate`` measured on training problems."""
+    """Use of the pass rates that ``debate eval passrate`` measured on the training problems."""
 
     path: str
     """A file written by ``debate eval passrate``."""
     at_least: Share = 0.0
-    """Drop problems with a lower pass rate, such as those never solved. May change with the step."""
+    """Minimum pass rate. Above 0, problems that were never solved are dropped. May change during training."""
     at_most: Share = 1.0
-    """Drop problems with a higher pass rate, such as those always solved. May change with the step."""
+    """Maximum pass rate. Below 1, problems that were always solved are dropped. May change during
+    training."""
     order: Order = "random"
-    """Order of an epoch: shuffled, from high to low pass rate ("easy_first"), from low to high, or by the
-    fraction of missing answers."""
+    """Order of the problems in an epoch: shuffled, by falling pass rate ("easy_first"), by rising pass rate,
+    or by the fraction of missing answers."""
     unmeasured: Literal["refuse", "keep", "leave_out"] = "refuse"
-    """What to do with training problems that the file lacks."""
+    """What to do with training problems that are not in the file."""
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
@@ -137,7 +137,7 @@ class DifficultyConfig(Settings):
 
     @property
     def changes(self) -> bool:
-        """Whether the bounds change with the step."""
+        """True if the bounds change during training."""
         return isinstance(self.at_least, Points) or isinstance(self.at_most, Points)
 
 
@@ -149,22 +149,22 @@ class EnvConfig(ProblemSet):
     kind: str = "gsm8k"  # pyright: ignore[reportIncompatibleVariableOverride]
     """A data set or synthetic family by name, or your own environment as "package.module:Class"."""
     decontaminate: Literal["exact", "ngram", "never"] | None = None
-    """Drop training problems that equal held-out ones up to case, spaces and dollar signs ("exact"), or that
-    also share 13 consecutive words with one ("ngram"). None refuses to start if questions are equal, and
-    warns of shared words. "never" trains on held-out problems on purpose (test-time learning): the startup
-    message, run.json, evaluations and reports then say so."""
+    """"exact" drops training problems that equal a held-out problem, ignoring case, spaces and dollar signs.
+    "ngram" also drops problems that share 13 consecutive words with one. None refuses to start if problems
+    are equal and warns of shared words. "never" trains on held-out problems on purpose (test-time learning);
+    the startup message, run.json, evaluations and reports say so."""
     max_prompt_tokens: int | None = Field(default=None, ge=1)
-    """Drop training problems whose first prompt has more tokens, or does not fit the context. The number
-    dropped is printed. None drops no problem; a problem that does not fit is then an error at startup."""
+    """Drop training problems with a longer first prompt or one that does not fit the context, and print their
+    number. None: a prompt that does not fit the context is an error at startup."""
     mix: tuple[MixedSet, ...] | None = Field(default=None, min_length=1)
-    """Tables [[env.mix]]: several data sets in place of ``kind`` and ``path``, each with a weight that may
-    change with the step."""
+    """A mixture of data sets as tables [[env.mix]], which replaces ``kind`` and ``path``. Weights may change
+    during training."""
     difficulty: DifficultyConfig | None = None
-    """Measured pass rates of the training problems: which to drop, and in which order to draw."""
+    """Use of measured pass rates to drop and order the training problems."""
 
     @property
     def test_time_learning(self) -> bool:
-        """Whether the run trains on held-out problems on purpose."""
+        """True if the run trains on held-out problems on purpose."""
         return self.decontaminate == "never"
 
     @model_validator(mode="after")
@@ -181,50 +181,50 @@ class EnvConfig(ProblemSet):
 
 
 OF_ONE_SET = tuple(ProblemSet.model_fields)
-"""Keys of ``env`` that each set of a mixture has for itself."""
+"""Keys of ``env`` that each data set of a mixture sets separately."""
 
 
 class HeldOutSet(ProblemSet, Seeded):
-    """Problems that are never trained on, and how they are evaluated."""
+    """A set of held-out problems, and its evaluation."""
 
     kind: str | None = None
-    """Data set or family to evaluate on. None: that of training, with its levels, subjects and fields unless
-    they are set here."""
+    """Data set or family to evaluate on. None: the training data set, with the same levels, subjects and
+    fields unless set here."""
     split: str = "test"
     """Split to evaluate on."""
     path: str | None = None
-    """A local file, folder or glob; may be ``env.path`` if that holds several splits. None: the data set's
-    own split, or a part of ``env.path`` if that is set."""
+    """A local file, folder or glob. It may equal ``env.path`` if that has several splits. None: ``split`` of
+    the data set, or a part of ``env.path`` if that is set."""
     limit: int = Field(default=100, ge=0)  # pyright: ignore[reportIncompatibleVariableOverride]
     """Number of problems. 0 turns held-out evaluation off."""
     seed: int = 0
-    """Seed of the draw of problems, separate from the run's seed so that runs are compared on the same
-    ones."""
+    """Seed that selects the problems. It is separate from the run's seed, so runs are compared on the same
+    problems."""
     direct: bool = False
-    """Evaluate single-agent solutions instead of debates during training. With one agent and one round this
-    is always so."""
+    """During training, evaluate single-agent solutions instead of debates. Always true with one agent and one
+    round."""
     samples: int = Field(default=0, ge=0, le=10_000)
-    """Minimum number of direct solutions per problem in these evaluations."""
+    """Minimum number of single-agent solutions per problem in these evaluations."""
 
 
 class HeldOutConfig(HeldOutSet):
-    """The problems that are never trained on."""
+    """The held-out problems and their evaluation."""
 
     every: int = Field(default=50, ge=0)
-    """Steps between evaluations during training; one comes before the first step and one after the last. 0:
-    never."""
+    """Steps between evaluations. The run also evaluates before the first and after the last step. 0: never
+    evaluate."""
     judge_pairs: int = Field(default=0, ge=0, le=100_000)
-    """Number of fixed pairs of a right and a wrong solution, plain and under attack, on which each evaluation
-    compares the current judge with the start judge (docs/report.md). 0: none."""
+    """Number of fixed pairs of a right and a wrong solution. On these pairs, with and without attacks, each
+    evaluation compares the current judge with the start judge (docs/report.md). 0: no comparison."""
     difficulty: str | None = None
-    """File of measured pass rates of the held-out problems. If set, evaluations also report accuracy by pass
+    """File with measured pass rates of the held-out problems. Evaluations then also report accuracy by pass
     rate."""
     strategies: tuple[str, ...] = ()
-    """Strategies compared on these problems at the end of the run, as by ``debate eval --strategies``. Only
+    """Strategies to compare on these problems at the end of the run (see ``debate eval --strategies``). Only
     "tir" and "tir_majority" run programs."""
     more: dict[str, HeldOutSet] = Field(default_factory=dict)
-    """Further sets, evaluated at the same steps. Metrics of [held_out.more.aime] are named
-    ``eval/aime/direct/accuracy`` and so on."""
+    """Further held-out sets, evaluated at the same steps. A set [held_out.more.aime] has metrics such as
+    ``eval/aime/direct/accuracy``."""
 
     @field_validator("more")
     @classmethod
@@ -239,7 +239,7 @@ class HeldOutConfig(HeldOutSet):
         return value
 
     def due(self, done: int, steps: int) -> bool:
-        """Return whether to evaluate after ``done`` of the steps.
+        """Return True if an evaluation is due after ``done`` steps.
 
         >>> [done for done in range(6) if HeldOutConfig(every=2).due(done, 5)]
         [0, 2, 4, 5]
@@ -248,18 +248,18 @@ class HeldOutConfig(HeldOutSet):
 
 
 def check_judge_pairs(held_out: HeldOutConfig, debate: DebateConfig) -> None:
-    """Raise ValueError if no evaluation would show the pairs, or no agent could judge them."""
+    """Raise ValueError if ``judge_pairs`` is set but nothing could judge or evaluate the pairs."""
     if not held_out.judge_pairs:
         return
     ways = {
-        "held_out.limit = 0": (not held_out.limit, "there are no problems to make pairs of"),
-        "held_out.every = 0": (not held_out.every, "nothing is evaluated in training"),
+        "held_out.limit = 0": (not held_out.limit, "there are no problems for the pairs"),
+        "held_out.every = 0": (not held_out.every, "no evaluation takes place during training"),
         f"debate.num_agents = {debate.num_agents}": (
             debate.num_agents < 3,
-            "a judge needs two others to compare",
+            "a judge needs two other agents to compare",
         ),
-        "debate.history_rounds = 0": (debate.history_rounds == 0, "a judge is shown no work to compare"),
-        f"debate.num_rounds = {debate.num_rounds}": (rounds_held(debate) < 2, "nobody judges anything"),
+        "debate.history_rounds = 0": (debate.history_rounds == 0, "a judge sees no solutions to compare"),
+        f"debate.num_rounds = {debate.num_rounds}": (rounds_held(debate) < 2, "no agent judges"),
     }
     for setting, (impossible, why) in ways.items():
         if impossible:
@@ -269,26 +269,25 @@ def check_judge_pairs(held_out: HeldOutConfig, debate: DebateConfig) -> None:
 
 
 class ShotsConfig(Files):
-    """Solved examples before a problem in first-round prompts."""
+    """Solved examples in first-round prompts (few-shot prompting)."""
 
     renamed = {"until": "a point of shots.count, as in [[0, 4], [100, 0]]"}  # noqa: RUF012
 
     count: Annotated[float | Points, Within(0, 64)] = 0
-    """Solved examples before each problem in the first round. 0: none. Points such as [[0, 4], [100, 0]] fade
-    them out, rounded up; evaluations use the last number."""
+    """Number of solved examples before each problem in the first round. Points such as [[0, 4], [100, 0]]
+    fade them out, rounded up; evaluations use the last number."""
     path: str | None = None
-    """A file of rows with question, answer and solution, or a shipped one: "arithmetic", "mathematics". None
-    takes ``split`` of the training data set."""
+    """A file with questions, answers and solutions, or a shipped one: "arithmetic" or "mathematics". None:
+    use ``split`` of the training data set."""
     draw: Literal["fixed", "each"] = "fixed"
-    """The same examples for all problems, or new ones for each. Drawn with the run's seed."""
+    """"fixed": the same examples for all problems. "each": different examples for each problem. The run's
+    seed selects them."""
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
         for key in ("path", "fields"):
             if not self.count and getattr(self, key):
-                raise ValueError(
-                    f"{key}: {getattr(self, key)!r} only has an effect with shots.count, which is 0"
-                )
+                raise ValueError(f"{key}: {getattr(self, key)!r} has no effect with shots.count = 0")
         return self
 
     def count_at(self, step: int) -> int:
@@ -306,32 +305,32 @@ class ShotsConfig(Files):
 
     @property
     def final(self) -> int:
-        """The number of examples in evaluations, which is the same before, during and after training."""
+        """The number of examples in all evaluations."""
         return ceil(values_of(self.count)[-1])
 
 
 class SftConfig(Selection, RunSize):
-    """Supervised training: the replies and their number; off without ``data``."""
+    """Supervised training on stored replies. Off if ``data`` is empty."""
 
     data: tuple[str, ...] = ()
-    """Files of replies (JSON lines, JSON or Parquet, such as those of ``debate traces``), and data sets with
-    written solutions by name, such as "numinamath_cot" or "openmathreasoning"."""
+    """Files of replies (JSON lines, JSON or Parquet; ``debate traces`` writes such files), or names of data
+    sets with solutions, such as "numinamath_cot" and "openmathreasoning"."""
     per_problem: int | None = Field(default=None, ge=1)
-    """Maximum number of replies per problem; the first ones are kept."""
+    """Maximum number of replies per problem. Later replies to the problem are dropped."""
     max_tokens: int = Field(default=4096, ge=2)
-    """Drop examples with more tokens than this in prompt and reply together. The number of dropped examples
-    is printed."""
+    """Maximum tokens of prompt and reply together. Longer examples are dropped, and their number is
+    printed."""
     epochs: float = Field(default=2.0, gt=0)  # pyright: ignore[reportIncompatibleVariableOverride]
     """Passes over the replies, rounded to whole steps."""
     steps: int | None = Field(default=None, ge=1)
-    """Maximum number of steps. None: as many as the epochs take."""
+    """Maximum number of steps. None: only ``epochs`` sets the length."""
     batch_size: int = Field(default=32, ge=1)
-    """Replies per step; a step is one update."""
+    """Replies per step. A step is one update."""
     held_back: int = Field(default=0, ge=0)
-    """Number of replies held back for ``eval/sft/loss``. All other replies to their problems are held back
-    too."""
+    """Number of replies to keep out of training and use for ``eval/sft/loss``. Other replies to the same
+    problems are not trained on either."""
     other_prompts: bool = False
-    """Accept replies that a teacher gave to another prompt family than ``debate.prompts``."""
+    """Accept replies to prompts of another prompt family than ``debate.prompts``."""
 
     @field_validator("data")
     @classmethod
@@ -343,21 +342,20 @@ class SftConfig(Selection, RunSize):
 
 
 class AdaptiveConfig(Settings):
-    """The number of debates per problem: until enough are right and enough are wrong."""
+    """Early stopping for problems that have enough right and enough wrong debates."""
 
     chunk: int = Field(ge=1)
-    """Debates per problem held at a time, until the problem has enough right and wrong ones or
-    ``train.group_size`` in all."""
+    """Debates per problem that run at the same time. Another chunk follows until the problem has enough right
+    and wrong debates, or ``train.group_size`` debates in total."""
     right: int = Field(default=2, ge=1)
-    """Number of right debates that is enough. A debate is right if any solution of its last round is
-    right."""
+    """Required number of right debates. A debate is right if any solution of its last round is right."""
     wrong: int = Field(default=2, ge=1)
-    """Number of wrong debates that is enough. A debate is wrong if any answer of its last round is wrong or
-    missing. A debate of several agents can therefore be both right and wrong."""
+    """Required number of wrong debates. A debate is wrong if any answer of its last round is wrong or
+    missing. A debate of several agents can be both right and wrong."""
 
 
 class SamplingConfig(Settings):
-    """Gates that decide whether a step draws a problem; none by default."""
+    """Rules that decide which problems a step may draw. By default, it may draw any."""
 
     renamed = {  # noqa: RUF012
         "measured_at_least": "env.difficulty.at_least",
@@ -365,16 +363,16 @@ class SamplingConfig(Settings):
     }
 
     levels: tuple[tuple[int, tuple[str | int, ...]], ...] | None = Field(default=None, min_length=1)
-    """Levels by step, such as [[0, [1, 2]], [100, [3, 4, 5]]]: from each step on, only these. Problems
-    without a level always pass."""
+    """Levels that may be drawn from each step on, such as [[0, [1, 2]], [100, [3, 4, 5]]]. Problems without a
+    level may always be drawn."""
     towards_half: bool = False
-    """Admit a problem with probability max(0.1, 4 p (1 - p)), where p is its recent pass rate in this run
-    (exponential average with weight 0.5): problems solved half of the time come most often. Problems not
-    drawn yet always pass."""
+    """Prefer problems that are solved about half of the time. A problem is accepted with probability max(0.1,
+    4 p (1 - p)), where p is its pass rate in this run, as an exponential average with weight 0.5. New
+    problems are always accepted."""
     rest_steps: int = Field(default=0, ge=0)
-    """Steps for which a drawn problem is not drawn again."""
+    """Number of steps before a problem can be drawn again."""
     retry_steps: int = Field(default=0, ge=0)
-    """Steps for which a problem is set aside if its last debates were all right or all wrong."""
+    """Number of steps before a problem can be drawn again if its last debates were all right or all wrong."""
 
     @field_validator("levels")
     @classmethod
@@ -390,5 +388,5 @@ class SamplingConfig(Settings):
 
     @property
     def remembers(self) -> bool:
-        """Whether a gate depends on results of earlier steps."""
+        """True if a rule depends on the results of earlier steps."""
         return self.towards_half or self.rest_steps > 0 or self.retry_steps > 0

@@ -1,7 +1,7 @@
 """Models that are not trained, by name: servers, models in this process, and custom policies.
 
-``[endpoints.NAME]`` defines one. ``verifier.endpoint``, ``summarizer.endpoint`` and ``remote.endpoint`` name
-the endpoint for each role.
+A table ``[endpoints.NAME]`` defines an endpoint. ``verifier.endpoint``, ``summarizer.endpoint`` and
+``remote.endpoint`` select one by name for each role.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ class EndpointConfig(ServerConfig):
     """A model that is not trained, and how to reach it."""
 
     model: str | None = None
-    """Name of the model at its server; with policy = "local" a hub id or folder."""
+    """Name of the model on its server. With policy = "local", a hub id or a folder."""
     policy: str | None = None
-    """None: the server at base_url. "local": load the model into this process with transformers.
-    "package.module:factory": your own policy, called without arguments."""
+    """None: call the server at base_url. "local": load the model into this process with transformers.
+    "package.module:factory": call this function without arguments to make your own policy."""
 
     @field_validator("policy")
     @classmethod
@@ -35,7 +35,7 @@ class EndpointConfig(ServerConfig):
     def _reachable(self) -> Self:
         own_code = self.policy is not None and self.policy != "local"
         if not own_code and self.model is None:
-            raise ValueError("model: is missing; name the model")
+            raise ValueError("model: is missing; set the name of the model")
         if self.policy is None and self.base_url is None:
             raise ValueError('base_url: is missing; set it, as in "http://localhost:8000/v1"')
         if self.base_url is not None:
@@ -44,7 +44,7 @@ class EndpointConfig(ServerConfig):
 
     @property
     def name(self) -> str:
-        """The model, or the path of a custom policy."""
+        """The model, or the import path of a custom policy."""
         return self.model or self.policy or ""
 
     def as_model(self) -> ModelConfig:
@@ -55,11 +55,11 @@ class EndpointConfig(ServerConfig):
 
 
 class RoleConfig(Settings):
-    """The endpoint that scores replies (verifier), writes summaries (summarizer) or plays remote seats."""
+    """The endpoint of a role: verifier, summarizer, or remote agents of a debate."""
 
     endpoint: str | None = None
-    """Name of the endpoint that does this job. None: there is no verifier and no remote seat, and the agents'
-    own policy summarizes."""
+    """Name of the endpoint for this role. None: no verifier, no remote agents, or summaries by the agents'
+    own policy."""
 
 
 def check_endpoint(key: str, name: str | None, endpoints: dict[str, EndpointConfig]) -> None:

@@ -1,4 +1,4 @@
-"""The engine that samples and learns: this process, or a service under the same training loop."""
+"""Settings of the engine that samples and learns: this process or a service."""
 
 from __future__ import annotations
 
@@ -11,21 +11,24 @@ from debate_rl.addresses import checked_url
 
 
 class EngineConfig(Settings):
-    """Where forward and backward passes run."""
+    """The place where forward and backward passes run."""
 
     kind: Literal["local", "tinker", "verl"] = "local"
-    """"local": this process, or those of torchrun. "tinker": a server of the Tinker API. "verl": verl on a
-    Ray cluster. Both sample and learn; debates, rewards, order and transcripts stay here."""
+    """"local": this process, or the processes of torchrun. "tinker": a server with the Tinker API. "verl":
+    verl on a Ray cluster. A service samples and updates weights; debates, rewards and transcripts stay in
+    this process."""
     base_url: str | None = None
-    """URL of the server, as in "http://localhost:8000". None: $TINKER_BASE_URL, or the SDK's default."""
+    """URL of the Tinker server, such as "http://localhost:8000". None: $TINKER_BASE_URL, or the SDK's
+    default."""
     nodes: int = Field(default=1, ge=1)
-    """verl: machines of the Ray cluster."""
+    """verl: number of machines in the Ray cluster."""
     gpus_per_node: int = Field(default=1, ge=1)
-    """verl: GPUs on each machine."""
+    """verl: number of GPUs per machine."""
     python: str = ".venv-verl/bin/python"
-    """verl: the Python of the environment that has verl."""
+    """verl: Python interpreter of the environment with verl."""
     overrides: tuple[str, ...] = ()
-    """verl: overrides of verl's own configuration, in Hydra's grammar, which come last."""
+    """verl: overrides of verl's configuration in Hydra's grammar. They take precedence over all other
+    settings."""
 
     @field_validator("base_url")
     @classmethod

@@ -1,4 +1,4 @@
-"""How answers are extracted and compared."""
+"""Settings of the grader, which extracts and compares answers."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from envs.types import Mode
 
 
 class GraderConfig(Settings):
-    """How the answer of a solution is extracted and graded, by the modes of docs/grading.md."""
+    """The modes in which answers are extracted and compared (docs/grading.md)."""
 
     renamed = dict.fromkeys(
         ("strict_mode", "strict_from"), 'mode, as in grader.mode = [[0, "lenient"], [100, "boxed"]]'
     )
 
     mode: Mode | tuple[tuple[int, Mode], ...] = "boxed"
-    """How the answer is extracted and compared. "boxed" needs a box. "lenient" also reads stated answers and
-    the last number. A list such as [[0, "lenient"], [100, "boxed"]] changes it at these steps; evaluations
-    use its last mode."""
+    """Mode in which answers are extracted and compared. "boxed" accepts only an answer in \\boxed{}.
+    "lenient" also accepts a stated answer or the last number. A list such as [[0, "lenient"], [100, "boxed"]]
+    changes the mode at these steps; evaluations use the last mode."""
     beside: tuple[Mode, ...] = ()
-    """Additional modes that grade every solution. Their metrics are logged; they do not change rewards."""
+    """Further modes that grade every solution for metrics only. Rewards do not use them."""
 
     @field_validator("mode")
     @classmethod
@@ -46,5 +46,5 @@ class GraderConfig(Settings):
 
     @property
     def final(self) -> Mode:
-        """The mode of all evaluations, so that they can be compared."""
+        """The mode of all evaluations."""
         return self.modes[-1][1]

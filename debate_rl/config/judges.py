@@ -1,6 +1,6 @@
-"""The judge of an exported model: its weights and the protocol whose ballots it knows.
+"""An exported judge: its weights and the debate protocol that it was trained with.
 
-judge.toml      the tables [debate] and [model] of a recipe, as far as a ballot depends on them
+judge.toml      the keys of [debate] and [model] that affect ballots
 prompts.toml    the prompt set that it was trained with
 """
 
@@ -33,16 +33,13 @@ DECIDE = (
     ),
     *("max_tokens", "thinking_tokens", "context_tokens", "top_p", "top_k"),
 )
-"""Keys of a protocol that decide a ballot, in addition to prompts and personas."""
+"""Keys of [debate] that affect a ballot, in addition to prompts and personas."""
 KEYS = {"debate": (*DECIDE, "personas"), "model": ("chat",)}
-"""The accepted keys of a judge's file, by table. The folder may come from anybody."""
+"""The keys allowed in judge.toml, by table. The file may come from an untrusted source."""
 
 
 def judge_files(protocol: DebateConfig, model: ModelConfig) -> dict[str, str]:
-    """Return the files of a judge's folder in addition to its weights, by name.
-
-    ``protocol``: that of its debates. Personas are written out by seat, including custom code and presets.
-    """
+    """Return the text of judge.toml and prompts.toml, by file name."""
     plain = protocol.model_dump(mode="json", exclude_none=True)
     personas = [
         {"name": one.name, "instructions": one.instructions, "temperature": one.temperature}
@@ -67,7 +64,7 @@ def judge_tables(folder: Path) -> Mapping[str, Any]:
         raise ValueError(f"{path}: not TOML: {error}") from error
     for name, table in tables.items():
         if name not in KEYS:
-            raise ValueError(f"{path}: has a table [{name}], and a judge's are [debate] and [model]")
+            raise ValueError(f"{path}: has a table [{name}], but a judge has only [debate] and [model]")
         if not isinstance(table, dict):
             raise ValueError(f"{path}: {name}: must be a table of settings (got {table!r})")
         for key in table:

@@ -1,4 +1,4 @@
-"""Dotted keys of a configuration: their types, their meanings, and nearest names for typing errors."""
+"""Dotted keys of a configuration: their types, their meanings, and suggestions for misspelled keys."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BASIC = (
 
 
 def key_type(model: type[Settings], path: Sequence[str]) -> Any:
-    """Return the type of the value at a key path: ``Any`` inside a free table, None if there is no such key.
+    """Return the type of the value at a key path: ``Any`` in a table of free keys, None for an unknown key.
 
     >>> from learner.update.config import LearnerConfig
     >>> key_type(LearnerConfig, ["lr"]), key_type(LearnerConfig, ["rl"])
@@ -48,7 +48,7 @@ def key_type(model: type[Settings], path: Sequence[str]) -> Any:
 
 
 def table_of(kind: Any) -> type[Settings] | None:
-    """Return the settings class of a type, or of its part other than None. None for any other type."""
+    """Return the settings class in ``kind`` or in ``kind | None``, or None if there is none."""
     if get_origin(kind) in (dict, tuple):
         return None
     options = (option for option in (kind, *get_args(kind)) if isinstance(option, type))
@@ -56,7 +56,7 @@ def table_of(kind: Any) -> type[Settings] | None:
 
 
 def named_tables_of(kind: Any) -> type[Settings] | None:
-    """Return the settings class of the values of a dict of named tables. None for any other type.
+    """Return the settings class of the values if the type is a dict of tables, else None.
 
     >>> from debate_rl.config.endpoints import EndpointConfig
     >>> named_tables_of(dict[str, EndpointConfig] | None).__name__, named_tables_of(dict[str, int])
@@ -67,7 +67,7 @@ def named_tables_of(kind: Any) -> type[Settings] | None:
 
 
 def takes_none_as_a_word(kind: Any) -> bool:
-    """Return whether "none" is one of a type's named values.
+    """Return True if the string "none" is one of the type's literal values.
 
     >>> from typing import Literal
     >>> takes_none_as_a_word(Literal["none", "group"] | None), takes_none_as_a_word(str | None)
@@ -77,7 +77,7 @@ def takes_none_as_a_word(kind: Any) -> bool:
 
 
 def check_key(model: type[Settings], key: str) -> None:
-    """Raise ValueError if a dotted key (or table) does not exist. The message has the nearest name."""
+    """Raise ValueError with a suggestion if a dotted key or table does not exist."""
     path = key.split(".")
     if key_type(model, path) is None:
         table = table_of(key_type(model, path[:-1])) if path[1:] else model
@@ -88,7 +88,7 @@ def check_key(model: type[Settings], key: str) -> None:
 
 
 class Key(NamedTuple):
-    """A key's field, its default (PydanticUndefined if it must be set), and its table."""
+    """A key of a configuration: its field, its default (PydanticUndefined if required), and its table."""
 
     field: FieldInfo
     default: object
@@ -96,7 +96,7 @@ class Key(NamedTuple):
 
 
 def all_keys(model: type[Settings], settings: object = None) -> dict[str, Key]:
-    """Return every dotted key, each table before its keys. ``settings`` are a table's own defaults.
+    """Return every dotted key, each table before its keys. ``settings`` overrides the defaults of the class.
 
     >>> from learner.advantages import AdvantageConfig
     >>> keys = all_keys(AdvantageConfig)
@@ -116,10 +116,10 @@ def all_keys(model: type[Settings], settings: object = None) -> dict[str, Key]:
 
 
 def listed_keys(model: type[Settings]) -> dict[str, dict[str, Key]]:
-    """Return each key once, with equal keys of further tables, and without tables.
+    """Return each key once, together with the equal keys of other tables. Tables themselves are left out.
 
-    Keys are equal if tables inherit them from one model, such as ``levels`` of ``env`` and ``held_out``, or
-    name them as the ``same``.
+    Keys are equal if their tables inherit them from one class, as ``env.levels`` and ``held_out.levels``, or
+    declare them in ``same``.
 
     >>> from learner.advantages import AdvantageConfig
     >>> list(listed_keys(AdvantageConfig))[:4], list(listed_keys(AdvantageConfig)["peer.key"])[:2]

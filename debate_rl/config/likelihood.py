@@ -1,4 +1,4 @@
-"""How the likelihood reward is computed: the part of a solution, the prompt, and the baseline."""
+"""Settings of the likelihood reward: the part of a solution, the prompt, and the baseline."""
 
 from __future__ import annotations
 
@@ -14,24 +14,23 @@ FIELDS = ("reasoning", "answer")
 
 
 class LikelihoodConfig(Settings):
-    """What the frozen reader reads, with ``rewards.likelihood_weight``. The question is never included."""
+    """Input of the frozen model that computes the likelihood reward. The question is not part of it."""
 
     prompt: str = "Reasoning: $reasoning\nAnswer: $answer\n"
-    """Raw text with $reasoning, followed by $answer, the gold answer. The answer and the text after it are
-    scored: the line break tells 4 from the beginning of 42."""
+    """Raw text with $reasoning and then $answer, the gold answer. The score covers the answer and the text
+    after it; the line break distinguishes 4 from the beginning of 42."""
     reads: Literal["reasoning", "solution"] = "reasoning"
-    """"reasoning": the solution up to its final answer, which truth rewards already. "solution": all of it,
-    as in the source."""
+    """"reasoning": the solution without its final answer. "solution": the whole solution, as in the paper."""
     baseline: Literal["reference", "empty", "none"] = "reference"
-    """What is subtracted from the score: the score of one solution of the frozen reference, sampled once per
-    problem ("reference"); the score without reasoning ("empty"); or nothing ("none"). Group baselines cancel
-    it, but it makes the logged metric comparable between problems."""
+    """Score to subtract. "reference": the score of one solution per problem, sampled from the frozen
+    reference. "empty": the score without reasoning. "none": 0. It makes the logged metric comparable between
+    problems; group baselines cancel it."""
 
     @model_validator(mode="after")
     def _has_both(self) -> Self:
         if _fields(self.prompt) != FIELDS:
             raise ValueError(
-                f"prompt: must contain $reasoning, then $answer, once each and no other field ($$ is a "
+                f"prompt: must contain $reasoning and then $answer, each once, and no other field ($$ is a "
                 f"dollar sign); got {self.prompt!r}"
             )
         return self
@@ -48,7 +47,7 @@ class LikelihoodConfig(Settings):
 
 
 def _fields(prompt: str) -> tuple[str, ...]:
-    """Return the names of the fields in order, "" for a dollar sign without a name."""
+    """Return the field names in order. A dollar sign without a name gives ""."""
     found = Template.pattern.finditer(prompt)
     return tuple(_name(match) for match in found if match["escaped"] is None)
 

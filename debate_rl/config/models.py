@@ -1,4 +1,4 @@
-"""The model that plays and learns, and the engines that may serve it: this process, a server, or vLLM."""
+"""Settings of the trained model, and of the engine that samples from it: this process, a server, or vLLM."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from debate.settings import Settings
 from debate_rl.addresses import checked_url
 
 Fallback: TypeAlias = Literal["bytes", "ascii", "none"]
-"""How a tiny model's tokenizer encodes text outside its vocabulary."""
+"""The encoding of text outside the vocabulary of a tiny model."""
 
 
 ENGINES = ("openai", "vllm")
@@ -19,39 +19,39 @@ ENGINES = ("openai", "vllm")
 
 
 class ServerConfig(Settings):
-    """A server with OpenAI's API. The key comes from $OPENAI_API_KEY and is never in a file."""
+    """A server with OpenAI's API. The API key is read only from $OPENAI_API_KEY."""
 
     base_url: str | None = None
     """URL of the server, such as "http://localhost:8000/v1"."""
     concurrency: int = Field(default=64, ge=1)
-    """Maximum number of requests at once."""
+    """Maximum number of concurrent requests."""
     timeout_s: float = Field(default=600.0, gt=0)
     """Timeout of one request in seconds."""
 
 
 class VLLMConfig(Settings):
-    """vLLM within this process, in engines of their own, or running servers."""
+    """vLLM in this process, in separate processes, or on running servers."""
 
     renamed = {"max_model_len": "debate.context_tokens"}  # noqa: RUF012
 
     engines: int = Field(default=0, ge=0, le=64)
-    """Engines in their own processes, each with the whole model, on the GPUs after the learner's, or on
-    its GPU if there is only one. 0: one engine in this process (with ``train.async_level``: in one of its
-    own)."""
+    """Number of engines in separate processes. Each holds the whole model, on the GPUs after the learner's,
+    or on the learner's GPU if there is only one. 0: one engine in this process, or in a separate one with
+    ``train.async_level``."""
     servers: tuple[str, ...] = ()
-    """vLLM servers that are already running, in place of engines, such as ["http://localhost:8000/v1"]. Each
-    must be a single replica: a load balancer would give an adapter to only one. ``model.server`` sets
-    timeouts."""
+    """URLs of running vLLM servers to use instead of engines, such as ["http://localhost:8000/v1"]. Each must
+    be a single replica, because a load balancer would send a new adapter to only one replica.
+    ``model.server`` sets timeouts."""
     adapter_folder: str | None = None
-    """A folder that the servers can read under the same path, for new adapters. None: in memory, for servers
-    of this user on this machine."""
+    """Folder for new adapters, which the servers can read under the same path. None: pass adapters in memory,
+    which works only for servers of this user on this machine."""
     sleep: bool | Literal["auto"] = "auto"
-    """Release the engine's GPU memory while the learner updates; its weights move to host memory. Only for an
-    engine in this process. "auto": if the run would otherwise not fit, as forecast."""
+    """Move the engine's weights to host memory while the learner updates. Only for an engine in this process.
+    "auto": only if the forecast says that the run would not fit otherwise."""
     gpu_memory_utilization: float = Field(default=0.9, gt=0, le=1)
-    """Fraction of the GPU memory that an engine takes."""
+    """Fraction of the GPU memory for an engine."""
     enforce_eager: bool = False
-    """Skip CUDA graphs: starts faster, samples slower."""
+    """Do not use CUDA graphs. The engine then starts faster but samples more slowly."""
     tensor_parallel_size: int = Field(default=1, ge=1)
     """GPUs per engine."""
 
@@ -59,7 +59,7 @@ class VLLMConfig(Settings):
         """Return the settings for each engine."""
         return self.model_dump(exclude={"engines", "servers", "adapter_folder", "sleep"})
 
-    @model_validator(mode="after")  # not of the field alone: its errors show what was given, a password too
+    @model_validator(mode="after")  # a field validator's error would show the value, including a password
     def _different_urls(self) -> Self:
         urls = [checked_url(url, "servers") for url in self.servers]
         if twice := next((url for url in urls if urls.count(url) > 1), None):
@@ -77,32 +77,32 @@ class VLLMConfig(Settings):
 
 
 class TinyConfig(Settings):
-    """A small Qwen3 model, built with random weights."""
+    """A small Qwen3 model with random weights."""
 
     same = {"context_tokens": DebateConfig}  # noqa: RUF012
 
     hidden_size: int = Field(default=128, ge=8, le=65_536)
-    """Width of the model."""
+    """Hidden size of the model."""
     layers: int = Field(default=2, ge=1, le=1024)
     """Number of transformer blocks."""
     heads: int = Field(default=4, ge=1)
-    """Query heads. Must divide hidden_size. There are half as many key-value heads, or one if the number is
-    odd."""
+    """Number of query heads, a divisor of hidden_size. There are half as many key-value heads, or one if the
+    number is odd."""
     intermediate_size: int = Field(default=256, ge=8, le=262_144)
-    """Width of the MLPs."""
+    """Hidden size of the MLPs."""
     init_std: float = Field(default=0.06, gt=0)
-    """Standard deviation of the initial matrices. 0.02 learns too slowly at this width."""
+    """Standard deviation of the initial weights. Models of this size learn too slowly with 0.02."""
     context_tokens: int = Field(default=4096, ge=16)
-    """Maximum prompt plus completion tokens."""
+    """Maximum number of tokens of prompt and completion together."""
     pieces: tuple[str, ...] = ()
-    """Texts that get their own token, in addition to section tags, handles and words of the synthetic
+    """Texts with their own token, in addition to section tags, agent names and words of the synthetic
     families."""
     fallback: Fallback = "bytes"
-    """Tokens for text outside the vocabulary: bytes, ASCII characters, or one unknown token."""
+    """Encoding of text outside the vocabulary: as bytes, as ASCII characters, or as one unknown token."""
 
     @property
     def kv_heads(self) -> int:
-        """Key and value heads."""
+        """Number of key-value heads."""
         return 1 if self.heads % 2 else self.heads // 2
 
     @model_validator(mode="after")
@@ -115,32 +115,32 @@ class TinyConfig(Settings):
 
 
 class ModelConfig(Settings):
-    """The model that plays and learns. Set exactly one of ``name_or_path`` and ``tiny``."""
+    """The trained model. Set exactly one of ``name_or_path`` and ``tiny``."""
 
     name_or_path: str | None = None
-    """A hub id such as "Qwen/Qwen3-8B", a folder with config.json, or a GGUF file (extra ``gguf``), which is
-    unpacked to full weights. With a server: the model's name there."""
+    """A hub id such as "Qwen/Qwen3-8B", a folder with config.json, or a GGUF file, which is unpacked to full
+    weights (extra ``gguf``). With a server: the model's name on the server."""
     tiny: TinyConfig | None = None
-    """Build a small model in place of loading one."""
+    """Build a small model instead of loading one."""
     policy: str | None = None
-    """What samples replies. None: the model in this process. "vllm": vLLM (``model.vllm``). "openai": a
-    server (``model.server``); evaluation only. "package.module:factory": your own policy."""
+    """Sampler of replies. None: the model in this process. "vllm": vLLM (``model.vllm``). "openai": a server
+    (``model.server``), for evaluation only. "package.module:factory": your own policy."""
     server: ServerConfig = ServerConfig()
     vllm: VLLMConfig = VLLMConfig()
     chat: bool | None = None
-    """Format prompts with the chat template. None: if the tokenizer has one."""
+    """Format prompts with the chat template. None: only if the tokenizer has one."""
     device: str = "auto"
     """"auto" (a GPU if there is one), "cpu", "cuda", "cuda:1", "mps" (Apple GPU)."""
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
-    """Data type of the weights. "auto" is bfloat16 on a CUDA GPU under an adapter, and float32 otherwise:
-    full weights in half precision lose small updates to rounding. The adapter itself is always float32."""
+    """Data type of the weights. "auto": bfloat16 for the base of an adapter on a CUDA GPU, else float32,
+    because rounding in half precision loses small updates. Adapters are always float32."""
     quantization: Literal["none", "8bit", "4bit"] = "none"
-    """Quantization of the frozen base under an adapter, by bitsandbytes on a CUDA GPU: LLM.int8 or NF4
-    (QLoRA). The model then samples in this process, not in vLLM."""
+    """Quantization of an adapter's frozen base with bitsandbytes on a CUDA GPU: LLM.int8 or NF4 (QLoRA). Not
+    available with vLLM."""
     lora_rank: int = Field(default=0, ge=0, le=65_536)
-    """Rank of the LoRA adapter of all linear layers. 0 trains the full weights."""
+    """Rank of the LoRA adapters on all linear layers. 0 trains the full weights."""
     lora_alpha: float = Field(default=32.0, gt=0)
-    """LoRA alpha: the adapter's output is scaled by alpha / rank."""
+    """LoRA alpha. The adapter's output is multiplied by alpha / rank."""
 
     @field_validator("policy")
     @classmethod

@@ -23,7 +23,7 @@ from debate_rl.config.stages import merged, with_recipes
 
 S = TypeVar("S", bound=Settings)
 OF_A_RUN = ("run.json", "transcripts", "checkpoints")
-"""Files in the folder of a run but not of a recipe."""
+"""Names of files and folders that only a run folder contains."""
 
 
 CONFIGS = Path("configs")
@@ -31,12 +31,12 @@ SUITES = CONFIGS / "suites"
 SWEEPS = CONFIGS / "sweeps"
 SHOTS = CONFIGS / "shots"
 MOST_BASES = 32
-"""Maximum number of recipes that are based on each other."""
+"""Maximum length of a chain of ``base`` recipes."""
 _KEY = re.compile(r"[A-Za-z_]\w*")
 _TYPE = re.compile(r"\[|^(constrained-.*|bool|float|int|str)$")
-"""Parts of pydantic's locations that are types, not keys."""
+"""Matches parts of pydantic's error locations that are types instead of keys."""
 _GOT = re.compile(r"\bgot ")
-"""Marks a message that already contains the given value."""
+"""Matches messages that already contain the invalid value."""
 
 
 OWN_CODE = (
@@ -49,15 +49,15 @@ OWN_CODE = (
 )
 """Keys that may name custom code."""
 OF_VERL: dict[str, object] = {"engine.python": EngineConfig().python, "engine.overrides": []}
-"""Keys that decide which programs verl runs, with values that are not custom code."""
+"""Keys that select the programs of verl, with their defaults, which are safe to run."""
 
 
 class ConfigError(ValueError):
-    """An invalid configuration. The message names file, key and value."""
+    """An invalid configuration. The message gives the file, the key and the value."""
 
 
 def load_config(model: type[S], name: str, overrides: Iterable[str] = ()) -> S:
-    """Return the validated configuration of a recipe. ConfigError states in one line what is wrong."""
+    """Return the validated configuration of a recipe. Raise ConfigError if it is invalid."""
     return read_config(model, find_recipe(name), overrides)
 
 
@@ -72,7 +72,7 @@ def find_suite(name: str) -> Path:
 
 
 def find_shots(name: str) -> Path:
-    """Return the file of examples for a path or a shipped name: arithmetic, mathematics.
+    """Return the file of solved examples for a path or a shipped name ("arithmetic", "mathematics").
 
     >>> find_shots("arithmetic").name
     'arithmetic.jsonl'
@@ -96,7 +96,7 @@ def _find(name: str, shipped: Mapping[str, Path], home: Path, what: str) -> Path
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return "did you mean ...?" with up to three similar names, or "" without any.
+    """Return "did you mean ...?" with up to three similar names, or "" if no name is similar.
 
     >>> nearest("gsm8k_smok", ["gsm8k_smoke", "words"]), nearest("ord", ["words"]), nearest("x", ["words"])
     ("did you mean 'gsm8k_smoke'? ", "did you mean 'words'? ", '')
@@ -107,10 +107,10 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def shipped_recipes() -> dict[str, Path]:
-    """Return the recipes of the package by name.
+    """Return the paths of the shipped recipes by name.
 
-    They are in configs/ of a checkout, or debate_rl/configs/ of a wheel. Recipes in subfolders have names
-    such as "rlvr/tiny".
+    The files are in configs/ of a checkout or debate_rl/configs/ of a wheel. Names include the subfolder, as
+    in "rlvr/tiny".
     """
     home = _shipped(CONFIGS)
     paths = (
@@ -122,12 +122,12 @@ def shipped_recipes() -> dict[str, Path]:
 
 
 def shipped_suites() -> dict[str, Path]:
-    """Return the suites of evaluations of the package by name: the files in configs/suites/."""
+    """Return the paths of the shipped evaluation suites (configs/suites/) by name."""
     return {path.stem: path for path in sorted(_shipped(SUITES).glob("*.toml"))}
 
 
 def shipped_sweeps() -> dict[str, Path]:
-    """Return the sweeps of the package by name: the files in configs/sweeps/."""
+    """Return the paths of the shipped sweeps (configs/sweeps/) by name."""
     return {path.stem: path for path in sorted(_shipped(SWEEPS).glob("*.toml"))}
 
 
@@ -137,10 +137,11 @@ def _shipped(folder: Path) -> Path:
 
 
 def read_config(model: type[S], path: Path, overrides: Iterable[str] = ()) -> S:
-    """Return the validated configuration of a TOML file. If it is invalid, ConfigError says why in one line.
+    """Return the validated configuration of a TOML file. Raise ConfigError with a one-line message if it is
+    invalid.
 
-    The run may come from elsewhere, so a configuration in a run folder must not name code, unless
-    ``DEBATE_OWN_CODE=1`` is set. Such a configuration is refused before anything is loaded.
+    A run folder may come from an untrusted source. A configuration in a run folder that names custom code is
+    therefore refused before anything is loaded, unless ``DEBATE_OWN_CODE=1`` is set.
     """
     return _read(model, path, overrides, of_a_run=_is_of_a_run(path))
 
@@ -166,7 +167,7 @@ def _read(model: type[S], path: Path, overrides: Iterable[str], *, of_a_run: boo
 
 
 def _whole(path: Path) -> dict[str, object]:
-    """Merge the tables of a recipe over those of its base, and each stage over the recipe that it names."""
+    """Return the tables of a recipe, merged over its base, and each stage merged over the recipe it names."""
     tables = _with_base(path)
 
     def of_stage(name: object, key: str) -> dict[str, object]:
@@ -184,7 +185,7 @@ def _whole(path: Path) -> dict[str, object]:
 
 
 def _with_base(path: Path, above: Sequence[Path] = ()) -> dict[str, object]:
-    """Merge the tables of a recipe over those of its ``base``, if it names one."""
+    """Return the tables of a recipe, merged over the tables of its ``base`` if it has one."""
     tables, above = read_tables(path), (*above, path.resolve())
     if "base" not in tables:
         return tables
@@ -194,15 +195,15 @@ def _with_base(path: Path, above: Sequence[Path] = ()) -> dict[str, object]:
         raise ConfigError(f"{path}: base: {base!r} is based on this recipe")
     if len(above) == MOST_BASES:
         raise ConfigError(
-            f"{path}: base: {base!r} is the base of more than {MOST_BASES} recipes in a row; use fewer"
+            f"{path}: base: {base!r} makes a chain of more than {MOST_BASES} recipes; use fewer"
         )
     return merged(_with_base(under, above), tables)
 
 
 def _named_in(path: Path, name: object, key: str) -> Path:
-    """Return the file of a recipe that another names: a shipped one, or relative to the other's folder."""
+    """Return the file of the recipe ``name``, which is shipped or relative to the folder of ``path``."""
     if not isinstance(name, str):
-        raise ConfigError(f"{path}: {key}: must be the name or the file of a recipe (got {name!r})")
+        raise ConfigError(f"{path}: {key}: must be the name or path of a recipe (got {name!r})")
     own = path.parent / name
     try:
         found = own if own.is_file() else find_recipe(name)
@@ -217,7 +218,7 @@ PART = re.compile(r"\{([^{}]*)\}")
 
 
 def run_name(settings: Config, recipe: str) -> str:
-    """Return ``run.dir`` with its fields in braces filled in: the recipe's name, or any key.
+    """Return ``run.dir`` with each field in braces replaced by the recipe's name or a key's value.
 
     >>> tables = {"run": {"dir": "runs/{recipe}-{learner.lr}-{seed}"}, "model": {"tiny": {}}, "seed": 3}
     >>> run_name(Config.model_validate(tables), "words")
@@ -229,35 +230,34 @@ def run_name(settings: Config, recipe: str) -> str:
 
 
 def _of_key(settings: Config, key: str) -> str:
-    """Return the value of a key as a part of a folder's name."""
+    """Return the value of a key as text for a folder name."""
     value: object = settings
     for name in key.split("."):
         value = getattr(value, name, None) if name in getattr(type(value), "model_fields", ()) else None
     if not isinstance(value, str | int | float):
         raise ConfigError(
-            f"run.dir = {settings.run.dir!r}: {{{key}}} is neither recipe nor a key with a single value"
+            f"run.dir = {settings.run.dir!r}: {{{key}}} must be {{recipe}} or a key with a single value"
         )
     return str(value).replace("/", "-")
 
 
 def read_tables(path: Path) -> dict[str, object]:
-    """Return the tables of a TOML file. If it is invalid, ConfigError says why in one line."""
+    """Return the tables of a TOML file. Raise ConfigError with a one-line message if it is invalid."""
     try:
         return read_toml(path)
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from error
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: not valid TOML: {error}") from error
-    except ValueError as error:  # such as a number of thousands of digits
+    except ValueError as error:  # for example, a number with thousands of digits
         raise ConfigError(f"{path}: cannot be read as TOML: {error}") from error
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from error
 
 
 def parse_override(text: str) -> tuple[list[str], object]:
-    """Return the key path and the value of ``a.b=value``. The value is TOML, or else a plain string.
-
-    The value of ``a.b=none`` is None, which restores the default.
+    """Return the key path and the value of ``a.b=value``. The value is parsed as TOML; if that fails, it is a
+    string. The value of ``a.b=none`` is None, which restores the default.
 
     >>> parse_override("learner.lr=1e-5")
     (['learner', 'lr'], 1e-05)
@@ -266,7 +266,7 @@ def parse_override(text: str) -> tuple[list[str], object]:
     """
     key, equals, raw = text.partition("=")
     if not equals or not key.strip():
-        raise ConfigError(f"{text!r}: an override is written key=value, for instance learner.lr=1e-5")
+        raise ConfigError(f"{text!r}: must have the form key=value, such as learner.lr=1e-5")
     try:
         value: object = tomllib.loads(f"value = {raw}")["value"]
     except tomllib.TOMLDecodeError:
@@ -274,14 +274,13 @@ def parse_override(text: str) -> tuple[list[str], object]:
     except (RecursionError, ValueError) as error:
         raise ConfigError(f"{key}: {raw[:40]!r}... cannot be read as TOML: {error}") from error
     if key.count(".") >= DEEPEST:
-        raise ConfigError(f"{key[:40]!r}...: has too many parts for a key")
+        raise ConfigError(f"{key[:40]!r}...: the key has too many parts")
     return [part.strip() for part in key.split(".")], value
 
 
 def as_overrides(key: str, value: object, where: str) -> Iterator[str]:
-    """Yield the values of a recipe's table as ``key=value`` texts.
-
-    ConfigError names an unknown key and ``where`` it is.
+    """Yield the values of a recipe's table as ``key=value`` strings. Raise ConfigError for an unknown key;
+    the message includes ``where``.
 
     >>> list(as_overrides("learner", {"lr": 1e-05, "loss": "grpo"}, "a.toml"))
     ['learner.lr=1e-05', 'learner.loss="grpo"']
@@ -294,16 +293,15 @@ def as_overrides(key: str, value: object, where: str) -> Iterator[str]:
         return
     inline = (
         tomli_w.dumps({"value": [value]}, indent=0).split("[", 1)[1].rstrip()[:-1]
-    )  # a table in a list has one line
+    )  # writes a table inside a list on one line
     yield f"{key}={inline.strip().removesuffix(',')}".replace("\n", " ")
 
 
 def apply_overrides(
     tables: Mapping[str, object], overrides: Iterable[str], model: type[Settings] | None = None
 ) -> dict[str, object]:
-    """Return the tables with every override applied, left to right. ``none`` removes a key or a table.
-
-    It is a word if "none" is a named value of the key (``logging.progress``), or if the key is unknown.
+    """Return the tables with every override applied from left to right. The value ``none`` removes a key or a
+    table. It is a plain string if the key accepts the literal "none" (``logging.progress``) or is unknown.
 
     >>> apply_overrides({"debate": {"num_agents": 3}}, ["debate.num_agents=5", "seed=2"])
     {'debate': {'num_agents': 5}, 'seed': 2}
@@ -332,12 +330,12 @@ def _with(table: Mapping[str, object], path: list[str], value: object, text: str
         return others if value is None else {**table, first: value}
     inner = table.get(first, {})
     if not isinstance(inner, dict):
-        raise ConfigError(f"{text!r}: {first} is a value, not a table")
+        raise ConfigError(f"{text!r}: {first} is a single value, not a table")
     return {**table, first: _with(cast("dict[str, object]", inner), rest, value, text)}
 
 
 def explain(error: ValidationError, source: str, model: type[Settings], overrides: Sequence[str]) -> str:
-    """Return one line: file and overrides that set the key, the key, the error, and the value."""
+    """Return a one-line message with the file, the key's overrides, the key, the error, and the value."""
     found = {_key_of(one["loc"]): one for one in reversed(error.errors())}
     inner = [name for name in found if not any(other.startswith(f"{name}.") for other in found)]
     key = inner[-1]
@@ -357,9 +355,9 @@ def explain(error: ValidationError, source: str, model: type[Settings], override
 
 
 def read_facts(model: type[S], path: Path, way_out: str) -> S:
-    """Return the content of a JSON file that we wrote. OSError if it cannot be read.
-
-    ConfigError names the file, the field and the value if it is damaged; ``way_out`` says what to do then.
+    """Return the validated content of a JSON file of a run. Raise OSError if it cannot be read. Raise
+    ConfigError if it is damaged; the message names the file, the field and the value, and ends with
+    ``way_out``.
     """
     try:
         return model.model_validate(read_json(path))
@@ -371,7 +369,7 @@ def read_facts(model: type[S], path: Path, way_out: str) -> S:
 
 
 def _key_of(location: Sequence[str | int]) -> str:
-    """Return the key of an error, without the names of types that pydantic tries in turn.
+    """Return the dotted key of an error, without the type names that pydantic adds to its location.
 
     >>> _key_of(("train", "on_alarm", "literal['warn','stop']")), _key_of(("arms", 0, "lr"))
     ('train.on_alarm', 'arms.0.lr')
@@ -382,7 +380,7 @@ def _key_of(location: Sequence[str | int]) -> str:
 
 
 def _rule(messages: Sequence[str]) -> str:
-    """Return what a value should be, from pydantic's message for each possible type.
+    """Return the requirement on a value, combined from pydantic's messages for each possible type.
 
     >>> _rule(["Input should be 'auto'", "Input should be a valid boolean"])
     "Input should be 'auto' or a valid boolean"
@@ -395,7 +393,7 @@ def _rule(messages: Sequence[str]) -> str:
 
 
 def _missing(model: type[Settings], key: str) -> str:
-    """Return what to do about a missing key."""
+    """Return the error message for a missing key."""
     field = model.model_fields.get(key)
     inner = table_of(field.annotation) if field else None
     if inner is not None:
@@ -404,7 +402,7 @@ def _missing(model: type[Settings], key: str) -> str:
 
 
 def read_run_config(run: Path, overrides: Iterable[str] = ()) -> Config:
-    """Return the configuration of a run. ConfigError, in one line, if it cannot be read."""
+    """Return the configuration of a run. Raise ConfigError if it cannot be read."""
     path = run / "config.toml"
     if not path.is_file():
         raise ConfigError(f"{run}: not the folder of a run (no config.toml in it)")
@@ -412,10 +410,9 @@ def read_run_config(run: Path, overrides: Iterable[str] = ()) -> Config:
 
 
 def open_run_or_recipe(name: str, overrides: Iterable[str]) -> tuple[Path | None, Config]:
-    """Return (folder, configuration) for a run, or (None, configuration) for a recipe.
-
-    A model's folder, as ``debate export`` writes it, counts as a recipe with this model and default settings.
-    A judge's folder (``--judge``) adds the protocol of its ballots.
+    """Return (folder, configuration) for a run, or (None, configuration) for a recipe. A model folder from
+    ``debate export`` is treated as a recipe with this model and default settings. A judge folder
+    (``--judge``) also sets the keys that affect ballots.
     """
     if (Path(name) / "config.toml").is_file():
         return Path(name), read_run_config(Path(name), overrides)
@@ -437,7 +434,7 @@ def _of_model(folder: str, overrides: Sequence[str]) -> Config:
 
 
 def _refuse_own_code(tables: Mapping[str, object], path: Path) -> None:
-    """Raise ConfigError if a configuration names code."""
+    """Raise ConfigError if a configuration names custom code."""
     for key, value in named_code(tables):
         raise ConfigError(
             f"{path}: {key}={value!r} names code. Code of a run is not loaded, because the run may come "
@@ -446,7 +443,7 @@ def _refuse_own_code(tables: Mapping[str, object], path: Path) -> None:
 
 
 def named_code(tables: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    """Yield each key whose value names code, and the value."""
+    """Yield each key that names custom code, with its value."""
     for key, harmless in OF_VERL.items():
         if (value := _value_at(tables, key)) not in (None, harmless):
             yield key, value
@@ -457,7 +454,7 @@ def named_code(tables: Mapping[str, object]) -> Iterator[tuple[str, object]]:
 
 
 def _keys_of_code(tables: Mapping[str, object]) -> list[str]:
-    """Return the keys that may name code, including those of stages."""
+    """Return the keys that may name custom code, including keys of stages."""
     stages = _value_at(tables, "stages")
     own = [*OWN_CODE, *_further_keys(tables)]
     for index, stage in enumerate(cast("list[object]", stages) if isinstance(stages, list) else ()):
@@ -467,7 +464,7 @@ def _keys_of_code(tables: Mapping[str, object]) -> list[str]:
 
 
 def _value_at(tables: Mapping[str, object], key: str) -> object:
-    """Return the value at a dotted key, in which numbers index lists. None if there is no value."""
+    """Return the value at a dotted key, or None if there is none. Numbers in the key index lists."""
     value: object = tables
     for part in key.split("."):
         if isinstance(value, list):
@@ -478,7 +475,7 @@ def _value_at(tables: Mapping[str, object], key: str) -> object:
 
 
 def _further_keys(tables: Mapping[str, object]) -> list[str]:
-    """Return the keys of code in named tables: held-out sets, endpoints, and the sets of a mixture."""
+    """Return the keys that may name custom code in held-out sets, endpoints and the sets of a mixture."""
     more, mix = _value_at(tables, "held_out.more"), _value_at(tables, "env.mix")
     kinds = [f"held_out.more.{name}.kind" for name in more] if isinstance(more, dict) else []
     endpoints = _value_at(tables, "endpoints")

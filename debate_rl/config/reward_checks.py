@@ -1,4 +1,4 @@
-"""Contradictions between rewards, advantages, seats and verifier models."""
+"""Checks for contradictions between settings of rewards, advantages, agents and verifier models."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rewards import RewardConfig
 
 
 def check_rewards(rewards: RewardConfig, advantages: AdvantageConfig, verifier: VerifierConfig) -> None:
-    """Raise ValueError, with the keys and a way out, for settings that contradict each other."""
+    """Raise ValueError for settings that contradict each other. The message says how to fix them."""
     for name in keys_by_truth(advantages):
         _refuse_blind(name, rewards)
         _refuse_bonus(name, rewards)
@@ -26,37 +26,36 @@ def check_rewards(rewards: RewardConfig, advantages: AdvantageConfig, verifier: 
     _refuse_wins_without_baseline(rewards, advantages)
     if max(values_of(rewards.judge_verdict_weight)) > 0 and verifier.endpoint is None:
         raise ValueError(
-            "rewards.judge_verdict_weight: needs a verifier model, whose preferences it weights; set "
+            "rewards.judge_verdict_weight: weights preferences of a verifier model; set "
             "verifier.endpoint, or set it to 0"
         )
 
 
 def keys_by_truth(advantages: AdvantageConfig) -> list[str]:
-    """Return the group keys that depend on right solutions, by their names in a recipe."""
+    """Return the settings of advantage keys that depend on which solutions are right."""
     keys = advantages.group_keys.items()
     return [f'advantages.{name}.key = "{key}"' for name, key in keys if key in ("pair", "context")]
 
 
 def check_labels(rewards: RewardConfig, verifier: VerifierConfig, control: object) -> None:
-    """Raise ValueError, with the key and a way out, for labels without a source, or two controls at once."""
+    """Raise ValueError for pseudo-labels without a source, and for two controls at once."""
     if rewards.pseudo == "verified" and (verifier.endpoint is None or not verifier.beside_truth):
         raise ValueError(
-            'rewards.pseudo = "verified": needs a verifier model, whose verdicts confirm labels; set '
+            'rewards.pseudo = "verified": needs verdicts of a verifier model; set '
             "verifier.endpoint and verifier.beside_truth = true, or choose another rule"
         )
     if control == "random_reward" and rewards.pseudo != "none":
         raise ValueError(
-            'train.control = "random_reward": coins replace truth, and so would rewards.pseudo = '
+            'train.control = "random_reward": replaces truth by coin tosses, but so does rewards.pseudo = '
             f'"{rewards.pseudo}"; leave out one of them'
         )
     if isinstance(control, Mapping) and len(control) != 1:
-        raise ValueError("train.control: needs one control with its share, as {flipped_votes = 0.3}")
+        raise ValueError("train.control: a table must contain one control, as in {flipped_votes = 0.3}")
 
 
 def check_returns(debate: DebateConfig, rewards: RewardConfig, advantages: AdvantageConfig) -> None:
-    """Raise ValueError if returns of truth would reward disagreement.
-
-    Agreement ends a debate early, so later truth rewards would be lost.
+    """Raise ValueError if summed truth rewards would favor disagreement. Agreement ends a debate early, so
+    agents that agree would lose the truth rewards of later rounds.
     """
     rewarded = max(values_of(rewards.truth_weight)) > 0 and rewards.truth_rounds == "all"
     if advantages.discount and debate.min_rounds is not None and rewarded:
@@ -68,13 +67,13 @@ def check_returns(debate: DebateConfig, rewards: RewardConfig, advantages: Advan
 
 
 def check_keys(debate: DebateConfig, advantages: AdvantageConfig) -> None:
-    """Raise ValueError if a group compares agents that cannot be compared."""
+    """Raise ValueError if the key of an advantage compares agents that are not comparable."""
     named = [name for name, key in advantages.group_keys.items() if key == "debate"]
     for key in (f'advantages.{name}.key = "debate"' for name in named):
         if min(protocol.learners for protocol in debate.protocols()) < 2 or debate.protocol in GAMES:
             one = f'debate.protocol = "{debate.protocol}"' if debate.protocol in GAMES else "one agent learns"
             raise ValueError(
-                f"{key} compares agents that speak at the same time, but with {one} there are never two; "
+                f"{key} compares agents that act at the same time, but with {one} there is only one; "
                 "choose another key"
             )
         if advantages.discount and key.split(".")[1] in CREDIT:
@@ -85,7 +84,7 @@ def check_keys(debate: DebateConfig, advantages: AdvantageConfig) -> None:
 
 
 def check_likelihood(learner: LearnerConfig, *, dynamic_sampling: int) -> None:
-    """Raise ValueError if a likelihood reward has no frozen reader, or becomes known too late to be used."""
+    """Raise ValueError if the likelihood reward has no frozen model, or is computed too late to be used."""
     if not learner.needs_reference:
         raise ValueError(
             "rewards.likelihood_weight: needs the frozen reference, but there is none (learner.beta = 0); "
@@ -145,14 +144,14 @@ def _refuse_wins_without_baseline(rewards: RewardConfig, advantages: AdvantageCo
 def check_seats(
     debate: DebateConfig, remote: RoleConfig, model: ModelConfig, warm_start: WarmStartConfig
 ) -> None:
-    """Raise ValueError for seats that nobody can take, and for a remote endpoint without a seat."""
+    """Raise ValueError for agents in ``debate.seats`` without a policy, and for an unused remote endpoint."""
     if "remote" in debate.seats and remote.endpoint is None:
         raise ValueError(
             f'debate.seats: agent {debate.seats.index("remote")} is "remote", but no endpoint is named; '
             "set remote.endpoint"
         )
     if remote.endpoint is not None and "remote" not in debate.seats:
-        raise ValueError('remote.endpoint: is not used; set a seat of debate.seats to "remote"')
+        raise ValueError('remote.endpoint: is not used; set an entry of debate.seats to "remote"')
     if "frozen" not in debate.seats or model.policy != "vllm":
         return
     ways = 'leave out model.policy, or name the model as remote.endpoint and set the seat to "remote"'

@@ -1,4 +1,4 @@
-"""The sandbox in which a run executes the programs of replies."""
+"""Settings of the sandbox, which executes programs in replies."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 
 
 class SandboxConfig(Settings):
-    """Limits of a program, and whether it is isolated (docs/tools.md)."""
+    """Limits and isolation of programs (docs/tools.md)."""
 
     seconds: float = Field(default=10.0, ge=0.01, le=3600)
-    """Wall time of one program in seconds, without time spent waiting for a core."""
+    """Maximum wall time of a program in seconds. Waiting for a CPU core does not count."""
     memory_mb: int = Field(default=1024, ge=64, le=1 << 24)
-    """Memory in MB of all processes of a session together, beyond the imported libraries."""
+    """Maximum memory in MB of all processes of a session together, not counting imported libraries."""
     unsafe: bool = False
-    """Run programs as plain processes of this user, with limits but without isolation: they can read and
-    change everything that this user can. Never chosen automatically; every start warns of it."""
+    """Run programs with limits but without isolation: they can read and change everything that the current
+    user can. Every start prints a warning."""
 
     def limits(self) -> Limits:
         """Return the limits of a program and its session.

@@ -17,28 +17,28 @@ TABLES = (
 )
 """Tables in which a stage may have its own settings."""
 OF_THE_WEIGHTS = ("name_or_path", "tiny", "chat", "dtype", "lora_rank", "lora_alpha")
-"""Keys of ``model`` that determine the weights' model, which all stages share."""
+"""Keys of ``model`` that determine the shape and type of the weights. All stages share them."""
 Action: TypeAlias = Literal["warn", "checkpoint", "stop", "rollback"]
 FIGURE = re.compile(r"(eval/)?([a-z][a-z0-9_]*/)?(direct|debate|judge)/[a-z0-9_@/]+")
 Table: TypeAlias = dict[str, Any]
 
 
 class TargetConfig(Settings):
-    """A held-out metric that ends a run when it is high enough, or too low."""
+    """A condition on a held-out metric that ends a run."""
 
     metric: str
-    """A held-out metric with an interval, such as "eval/debate/accuracy/round_0" or "eval/direct/accuracy";
-    "eval/aime/direct/accuracy" for a set of ``held_out.more``."""
+    """A held-out metric with an interval, such as "eval/debate/accuracy/round_0" or "eval/direct/accuracy". A
+    set in ``held_out.more`` has metrics such as "eval/aime/direct/accuracy"."""
     value: float
     """End the run once the lower end of the metric's 95% interval reaches this."""
     min_steps: int = Field(default=0, ge=0)
-    """Minimum number of steps."""
+    """Minimum number of steps before the metric can end the run."""
     demote_below: float | None = Field(default=None, ge=0, lt=1)
-    """Also end once the upper end of the interval is below this. None: never."""
+    """Also end the run once the upper end of the interval is below this. None: no lower bound."""
 
     @property
     def figure(self) -> str:
-        """The metric's name in ``debate eval``."""
+        """The name of the metric in ``debate eval``."""
         return self.metric.removeprefix("eval/")
 
     @field_validator("metric")
@@ -56,30 +56,31 @@ class TargetConfig(Settings):
 
 
 class StageConfig(Settings):
-    """A stage: what ends it, and its own settings in tables such as [stages.debate].
-
-    It learns from debates, or from replies if its table ``sft`` names some.
+    """A stage of a curriculum: its end, and its own settings in tables such as [stages.debate]. It learns
+    from debates, or from replies if [stages.sft] sets ``data``.
     """
 
     name: str
     """Name of the stage: lower-case letters, digits and _."""
     figure: str | None = None
-    """A held-out metric that ends the stage, as ``debate eval`` names it: "debate/winner/accuracy";
-    "aime/direct/accuracy" for a set of ``held_out.more``. None: only its steps end it."""
+    """A held-out metric that ends the stage, by its name in ``debate eval``, such as
+    "debate/winner/accuracy", or "aime/direct/accuracy" for a set in ``held_out.more``. None: only
+    ``max_steps`` ends the stage."""
     target: float | None = Field(default=None, gt=0, le=1)
     """End the stage once the lower end of the metric's interval reaches this."""
     min_steps: int = Field(default=1, ge=1)
     """Minimum number of steps before the metric can end the stage."""
     max_steps: int | None = Field(default=None, ge=1)
-    """Maximum number of steps. None, for a stage that learns from replies: as many as ``sft.epochs`` and
-    ``sft.steps`` give. A stage of debates needs the number."""
+    """Maximum number of steps. Required for a stage that learns from debates. None: ``sft.epochs`` and
+    ``sft.steps`` set the length."""
     at_limit: Literal["go_on", "stop"] = "go_on"
-    """At ``max_steps`` without the target: start the next stage ("go_on"), or end the curriculum ("stop")."""
+    """What to do at ``max_steps`` if the target is not reached: start the next stage ("go_on") or end the
+    curriculum ("stop")."""
     demote_below: float | None = Field(default=None, ge=0, lt=1)
-    """Also end the stage once the upper end of the interval is below this, and repeat the previous stage.
-    None: never."""
+    """End the stage and repeat the previous one once the upper end of the interval is below this. None: never
+    repeat."""
     demotions: int = Field(default=1, ge=0)
-    """Maximum number of times that ``demote_below`` ends the stage; then it runs to its limit."""
+    """Maximum number of times that ``demote_below`` can end the stage."""
     env: Table = Field(default_factory=dict)
     """Settings of ``env`` that this stage changes."""
     sampling: Table = Field(default_factory=dict)
@@ -107,11 +108,11 @@ class StageConfig(Settings):
     @model_validator(mode="after")
     def _possible(self) -> Self:
         if self.max_steps is None and not self.supervised:
-            raise ValueError("max_steps: is missing; a stage that learns from debates needs it")
+            raise ValueError("max_steps: is required for a stage that learns from debates")
         if self.max_steps is not None and self.min_steps > self.max_steps:
             raise ValueError(f"min_steps = {self.min_steps} is more than max_steps = {self.max_steps}")
         if (self.figure is None) != (self.target is None):
-            raise ValueError("figure and target: each needs the other; set both, or neither")
+            raise ValueError("figure and target: set both or neither")
         if self.demote_below is not None and self.figure is None:
             raise ValueError(f"demote_below = {self.demote_below:g}: needs a figure; set figure and target")
         for key in ("steps", "epochs", "target"):
@@ -124,13 +125,12 @@ class StageConfig(Settings):
 
     @property
     def supervised(self) -> bool:
-        """Whether the stage learns from replies instead of debates."""
+        """True if the stage learns from replies instead of debates."""
         return bool(self.sft.get("data"))
 
     def goal(self, *, demotes: bool) -> TargetConfig | None:
-        """Return the target that ends a run of this stage, or None if only its steps do.
-
-        ``demotes``: whether it may return to the previous stage.
+        """Return the target that ends a run of this stage, or None if it has no target. If ``demotes`` is
+        true, the stage may end with a return to the previous stage.
         """
         if self.figure is None or self.target is None:
             return None
@@ -140,7 +140,7 @@ class StageConfig(Settings):
         )
 
     def tables(self) -> dict[str, Table]:
-        """Return the tables of settings in which the stage differs, including its steps."""
+        """Return the settings that the stage changes, by table, including its number of steps."""
         tables: dict[str, Table] = {name: table for name in TABLES if (table := getattr(self, name))}
         if self.supervised:
             return merged(tables, {} if self.max_steps is None else {"sft": {"steps": self.max_steps}})
@@ -150,9 +150,10 @@ class StageConfig(Settings):
 def with_recipes(tables: dict[str, Any], read: Callable[[object, str], Mapping[str, Any]]) -> dict[str, Any]:
     """Return the tables of a recipe, with each stage merged over the recipe that it names.
 
-    ``read`` returns a recipe's tables, given its name and the key that names it. Its ``train.steps`` become
-    ``max_steps``. Tables that a stage cannot have, such as ``seed`` and ``run``, are ignored. Settings of the
-    weights' model must equal [model] and are then dropped, so that an override of [model] affects all stages.
+    ``read`` returns a recipe's tables, given its name and the key that contains the name. The recipe's
+    ``train.steps`` becomes ``max_steps``. Tables that a stage cannot have, such as ``run``, are ignored. Keys
+    in ``OF_THE_WEIGHTS`` must equal those of [model] and are dropped; an override of [model] thus affects all
+    stages.
     """
     stages, model = tables.get("stages"), tables.get("model")
     if not isinstance(stages, list):
@@ -185,7 +186,7 @@ def _over_recipe(
 
 
 def merged(tables: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return nested tables with other values merged in. A list is replaced instead of merged.
+    """Return nested tables with ``changes`` merged in. Lists are replaced.
 
     >>> merged({"debate": {"num_agents": 3, "num_rounds": 2}}, {"debate": {"num_rounds": 3}})
     {'debate': {'num_agents': 3, 'num_rounds': 3}}
@@ -199,7 +200,7 @@ def merged(tables: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
 
 
 def check_stages(stages: Sequence[StageConfig]) -> None:
-    """Raise ValueError for two stages of one name, and for a first stage that could be demoted."""
+    """Raise ValueError if two stages have the same name or the first stage sets ``demote_below``."""
     names = [stage.name for stage in stages]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise ValueError(f"stages: two are named {twice!r}; give each its own name")
@@ -208,7 +209,7 @@ def check_stages(stages: Sequence[StageConfig]) -> None:
 
 
 def _beside_weights(index: int, own: Table, model: Table) -> Table:
-    """Return a stage's ``model`` without keys of the weights' model, which must equal those in ``model``."""
+    """Return a stage's table ``model`` without ``OF_THE_WEIGHTS``. Raise ValueError if these keys differ."""
     fields = ModelConfig.model_fields
     for key in OF_THE_WEIGHTS:
         if key in own and own[key] != model.get(key, fields[key].default):
@@ -217,7 +218,7 @@ def _beside_weights(index: int, own: Table, model: Table) -> Table:
 
 
 def check_weights(index: int, own: ModelConfig, model: ModelConfig) -> None:
-    """Raise ValueError for a stage whose model differs from that of the weights it continues with."""
+    """Raise ValueError if a stage's model does not fit the weights of the previous stage."""
     for key in OF_THE_WEIGHTS:
         if getattr(own, key) != getattr(model, key):
             raise _other_weights(index, key)
@@ -225,6 +226,6 @@ def check_weights(index: int, own: ModelConfig, model: ModelConfig) -> None:
 
 def _other_weights(index: int, key: str) -> ValueError:
     return ValueError(
-        f"stages.{index}: model.{key}: a stage starts from the weights of the one before, so it "
-        "cannot change their model; set it in [model] for all stages"
+        f"stages.{index}: model.{key}: a stage starts from the weights of the previous one and "
+        "cannot change this key; set it in [model] for all stages"
     )

@@ -1,4 +1,4 @@
-"""The verifier model of a run, which scores replies by a rubric. Its verdicts are not ground truth."""
+"""Settings of the verifier model, which scores replies by a rubric. Its verdicts are not ground truth."""
 
 from __future__ import annotations
 
@@ -14,30 +14,29 @@ from envs.errors import DataError
 
 
 class VerifierConfig(RoleConfig, WriterConfig):
-    """A verifier model and what it scores. Its verdicts reward problems of kind "rubric"."""
+    """A model that scores replies. Its verdicts are the rewards of problems of kind "rubric"."""
 
     renamed = {"rubric_file": 'rubric, as in verifier.rubric = "@FILE"'}  # noqa: RUF012
 
     rubric: str | None = Field(default=None, min_length=1)
-    """The rubric that replies are scored by; a problem's own rubric comes first. None: for problems with a
-    gold answer, whether the final answer is correct; problems of kind "rubric" must bring one. "@FILE" reads
-    it from a text file."""
+    """Rubric for problems that have none of their own. "@FILE" reads it from a text file. None: score whether
+    the final answer equals the gold answer; every problem of kind "rubric" must then have its own rubric."""
     beside_truth: bool = False
-    """Also score solutions of problems with a gold answer, to measure the agreement with truth. Rewards do
-    not use these scores, except ``rewards.judge_verdict_weight``."""
+    """Also score solutions of problems with a gold answer, to measure agreement with truth. Of the rewards,
+    only ``rewards.judge_verdict_weight`` uses these scores."""
     diagnose: bool = False
-    """In ``debate eval``, also ask whether the approach of direct solutions is valid, and why wrong ones are
-    wrong, by fixed rubrics."""
+    """In ``debate eval``, also ask by fixed rubrics if the approach of each single-agent solution is valid,
+    and why a wrong solution is wrong."""
     threshold: float = Field(default=0.5, gt=0, le=1)
-    """Lowest score that passes."""
+    """Minimum score to pass."""
     samples: int = Field(default=1, ge=1, le=64)
-    """Scores averaged into one verdict. More than one needs a temperature."""
+    """Number of sampled scores to average. Values above 1 need a temperature above 0."""
     temperature: float = Field(default=0.0, ge=0)
     """Sampling temperature of the verifier."""
     thinking_tokens: int = Field(default=0, ge=0)  # pyright: ignore[reportIncompatibleVariableOverride]
-    """Maximum thinking tokens. 0 for models that do not think."""
+    """Maximum number of thinking tokens. Use 0 for models without thinking."""
     cache: str | None = None
-    """File of verdicts, which runs may share. None: verdicts.jsonl next to the run folder."""
+    """Cache file for verdicts, which runs can share. None: verdicts.jsonl next to the run folder."""
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
@@ -47,18 +46,18 @@ class VerifierConfig(RoleConfig, WriterConfig):
                 raise ValueError(f"{changed[0]}: only applies to a verifier model; set verifier.endpoint")
         if self.samples > 1 and self.temperature == 0:
             raise ValueError(
-                f"samples = {self.samples}: all samples are equal at temperature 0; set "
+                f"samples = {self.samples}: samples do not differ at temperature 0; set "
                 f"verifier.temperature, or use 1"
             )
         return self
 
     @property
     def rubric_file(self) -> str | None:
-        """The file of the rubric."""
+        """The file of the rubric, or None."""
         return self.rubric[1:] if self.rubric is not None and self.rubric.startswith("@") else None
 
     def own_rubric(self) -> str | None:
-        """Return the recipe's rubric. DataError if its file cannot be read."""
+        """Return the recipe's rubric. Raise DataError if its file cannot be read."""
         if self.rubric_file is None:
             return self.rubric
         try:

@@ -17,56 +17,58 @@ KINDS: tuple[Kind, ...] = ("solve", "debate", "drill", "ballot")
 
 
 class WarmStartConfig(Levels):
-    """The warm start of a tiny model; off without steps."""
+    """Supervised warm start of a tiny model. Off if both numbers of steps are 0."""
 
     from_run: str | None = None
-    """Start from weights of another run: "runs/one" takes its warm start or supervised weights;
-    "runs/one@best", "runs/one@newest" and "runs/one@120" take a checkpoint."""
+    """Start from the weights of another run. "runs/one": its weights after the warm start or supervised
+    training. "runs/one@best", "runs/one@newest" or "runs/one@120": one of its checkpoints."""
     levels: tuple[int | str, ...] | None = Field(default=None, min_length=1)
-    """Levels of the problems demonstrated. None: all."""
+    """Levels of the demonstrated problems. None: all levels."""
     solve_steps: int = Field(default=0, ge=0)
-    """Number of first steps, which learn right solutions of round 0 only: checking is learnt faster after
-    solving."""
+    """Number of steps on right solutions of round 0 only. Models learn to check faster if they can solve."""
     debate_steps: int = Field(default=0, ge=0)
-    """Number of further steps after ``solve_steps``. They train on all kinds of turns."""
+    """Number of steps on all kinds of turns, after ``solve_steps``."""
     solve_batch: int = Field(default=96, ge=1)
     """Demonstrations per step of ``solve_steps``."""
     batch: tuple[int, int, int, int] = (32, 40, 24, 8)
-    """Turns of round 0, later turns, drills and ballots per step of ``debate_steps``."""
+    """Demonstrations per step of ``debate_steps``: turns of round 0, later turns, drills (single checks) and
+    ballots."""
     right: tuple[float, ...] = (0.6, 0.4, 0.5)
-    """Fraction of each persona's demonstrations that solve the problem."""
+    """Fraction of right demonstrations, for each persona."""
     lure: tuple[float, ...] = (0.3, 0.5, 0.4)
-    """Fraction of each persona's demonstrations that fall for the family's lure, the planted habit that RL
-    should remove."""
+    """Fraction of demonstrations that follow the family's lure, a planted wrong habit for RL to remove, for
+    each persona."""
     adopt: float = Field(default=0.9, ge=0, le=1)
-    """Fraction of later turns that adopt a right solution they read."""
+    """Fraction of later turns that adopt another agent's right solution."""
     lie: float = Field(default=0.15, ge=0, le=1)
-    """Fraction of wrong solutions shown that state the target as their result."""
+    """Fraction of wrong solutions in prompts that state the target as their result."""
     invent: float = Field(default=0.15, ge=0, le=1)
-    """Fraction of wrong solutions shown that use numbers absent from the problem."""
+    """Fraction of wrong solutions in prompts that use numbers absent from the problem."""
     misjudge: float = Field(default=0.0, ge=0, le=1)
-    """Fraction of demonstrated checks, drills excluded, that fall for the lure and accept it."""
+    """Fraction of demonstrated checks that accept the lure. Drills are excluded."""
     decidable: float = Field(default=0.6, ge=0, le=1)
-    """Fraction of demonstrated comparisons with exactly one right solution."""
+    """Fraction of demonstrated comparisons in which exactly one solution is right."""
 
     boxed: float = Field(default=1.0, ge=0, le=1)
-    """Fraction of solutions of a prompt family that box the answer; the others say "The answer is"."""
+    """With a prompt family, the fraction of solutions that box the answer. The others say "The answer is"."""
     ramble: float = Field(default=0.0, ge=0, le=1)
-    """Fraction of solutions that add another question, which the family's stop strings cut off. With 0 the
-    model never learns to end a reply."""
+    """With a prompt family, the fraction of solutions followed by another question, which stop strings cut
+    off."""
 
     @field_validator("batch")
     @classmethod
     def _some_demonstrations(cls, value: tuple[int, ...]) -> tuple[int, ...]:
         if min(value) < 0 or not any(value):
-            raise ValueError("needs four counts of 0 or more, and one of them above 0")
+            raise ValueError("must be four counts of 0 or more, at least one of them above 0")
         return value
 
     @field_validator("right", "lure")
     @classmethod
     def _probabilities(cls, value: tuple[float, ...]) -> tuple[float, ...]:
         if not value or not all(0 <= share <= 1 for share in value):
-            raise ValueError("needs at least one probability in 0..1, for the personas in turn")
+            raise ValueError(
+                "must be a list of one or more probabilities in 0..1, used by the personas in turn"
+            )
         return value
 
     @model_validator(mode="after")
@@ -82,12 +84,12 @@ class WarmStartConfig(Levels):
 
     @property
     def steps(self) -> int:
-        """All steps."""
+        """The total number of steps."""
         return self.solve_steps + self.debate_steps
 
 
 def kinds_of_turns(config: DebateConfig) -> frozenset[Kind]:
-    """Return the kinds of demonstrations that a protocol needs: no checks if nobody compares.
+    """Return the kinds of demonstrations that a protocol needs. Without comparisons it needs no checks.
 
     >>> from debate import DebateConfig
     >>> sorted(kinds_of_turns(DebateConfig(num_agents=1, num_rounds=1)))

@@ -105,7 +105,7 @@ def check_judged(config: DebateConfig) -> None:
     """Raise ValueError for a protocol in which no judge sees the work of two others."""
     if config.num_agents < 3:
         raise ValueError(
-            f"debate.num_agents={config.num_agents}: a judge needs two others to compare; use 3 or more"
+            f"debate.num_agents={config.num_agents}: a judge needs two other agents to compare; use 3 or more"
         )
     if config.history_rounds == 0:
         raise ValueError("debate.history_rounds=0: a judge would see no work; use 1 or more, or -1")

@@ -136,7 +136,10 @@ def contents(folder: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize(
     ("override", "told"),
     [
-        ("debate.num_agents=2", "debate.num_agents=2: a judge needs two others to compare; use 3 or more"),
+        (
+            "debate.num_agents=2",
+            "debate.num_agents=2: a judge needs two other agents to compare; use 3 or more",
+        ),
         ("held_out.kind=gsm8k", "judge pairs are only made from held-out problems of pair_sum or words"),
         ("warm_start.right=[0.9]", "warm_start: right and lure are fractions of the same demonstrations"),
     ],

@@ -222,7 +222,7 @@ def test_an_evaluation_shows_verdicts_beside_truth_and_their_agreement(tmp_path,
     [
         (("verifier.endpoint=none",), "only applies to a verifier model"),
         (("endpoints.judge.policy=opnai",), "endpoints.judge.policy: unknown policy 'opnai'"),
-        (("verifier.samples=3",), "all samples are equal at temperature 0"),
+        (("verifier.samples=3",), "samples do not differ at temperature 0"),
         (("verifier.threshold=1.5",), "verifier.threshold"),
     ],
 )

@@ -42,11 +42,11 @@ def test_defaults_hold_together():
                 "advantages": {"truth": {"key": "debate"}},
                 "debate": {"seats": ["learning", "frozen", "frozen"]},
             },
-            'advantages.truth.key = "debate" compares agents .* with one agent learns there are never two',
+            'advantages.truth.key = "debate" compares agents .* with one agent learns there is only one',
         ),
         (
             {"advantages": {"judge": {"key": "debate"}}, "debate": {"protocol": "zero_sum", "num_rounds": 1}},
-            'with debate.protocol = "zero_sum" there are never two',
+            'with debate.protocol = "zero_sum" there is only one',
         ),
         (
             {"advantages": {"truth": {"key": "debate"}, "discount": 0.5}},
@@ -108,11 +108,17 @@ RIGHT, LURE = {"right": [0.6, 0.4, 0.5]}, {"lure": [0.3, 0.5, 0.4]}
 @pytest.mark.parametrize(
     ("warm", "message"),
     [
-        ({"batch": [1, -1, 1, 1]}, "warm_start.batch\n.* four counts of 0 or more, and one of them above 0"),
-        ({"batch": [0, 0, 0, 0]}, "warm_start.batch\n.* four counts of 0 or more, and one of them above 0"),
-        (LURE | {"right": [0.5, 1.01]}, "warm_start.right\n.* needs at least one probability in 0..1"),
-        (RIGHT | {"lure": [-0.1]}, "warm_start.lure\n.* needs at least one probability in 0..1"),
-        (LURE | {"right": []}, "warm_start.right\n.* needs at least one probability in 0..1"),
+        (
+            {"batch": [1, -1, 1, 1]},
+            "warm_start.batch\n.* four counts of 0 or more, at least one of them above 0",
+        ),
+        (
+            {"batch": [0, 0, 0, 0]},
+            "warm_start.batch\n.* four counts of 0 or more, at least one of them above 0",
+        ),
+        (LURE | {"right": [0.5, 1.01]}, "warm_start.right\n.* one or more probabilities in 0..1"),
+        (RIGHT | {"lure": [-0.1]}, "warm_start.lure\n.* one or more probabilities in 0..1"),
+        (LURE | {"right": []}, "warm_start.right\n.* one or more probabilities in 0..1"),
         (RIGHT | {"lure": [0.3, 0.61, 0.5]}, r"for one persona they are 0.4 \+ 0.61 > 1"),
         (LURE | {"right": [0.5, 0.5]}, None),
         (LURE | {"right": [0.5, 0.6]}, r"0.6 \+ 0.5 > 1"),  # the second of two sits at seats 1 and 3

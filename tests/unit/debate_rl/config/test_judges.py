@@ -81,7 +81,7 @@ def test_a_prompt_set_of_ones_own_travels_with_it(folder, tmp_path):
     ("text", "line"),
     [
         ("[debate]\nnum_agent = 3\n", "num_agent"),
-        ("[train]\nsteps = 3\n", "has a table [train], and a judge's are [debate] and [model]"),
+        ("[train]\nsteps = 3\n", "has a table [train], but a judge has only [debate] and [model]"),
         ("[debate", "judge.toml: not TOML"),
         ("", "judge.toml: has no table [debate]"),
         ("debate = 3\n", "judge.toml: debate: must be a table of settings (got 3)"),

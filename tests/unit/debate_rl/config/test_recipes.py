@@ -131,7 +131,7 @@ def test_none_is_a_word_where_it_has_a_meaning_of_its_own():
     ("override", "told"),
     [
         ("learner.epshi=none", "learner: unknown key 'epshi'; did you mean 'eps_hi'?"),
-        ("learner.lr.peak=none", "'learner.lr.peak=none': lr is a value, not a table"),
+        ("learner.lr.peak=none", "'learner.lr.peak=none': lr is a single value, not a table"),
         ("model=none", "model: is missing; add a table [model] with some of name_or_path"),
     ],
 )
@@ -143,7 +143,7 @@ def test_none_for_what_is_not_there_or_must_be_is_refused(override, told):
 
 @pytest.mark.parametrize("text", ["steps", "=3", " = 3", ""])
 def test_an_override_without_key_or_value_says_how_it_is_written(text):
-    with pytest.raises(ConfigError, match=r"an override is written key=value, for instance learner\.lr=1e-5"):
+    with pytest.raises(ConfigError, match=r"must have the form key=value, such as learner\.lr=1e-5"):
         apply_overrides({}, [text])
 
 
@@ -152,7 +152,7 @@ def test_an_override_without_key_or_value_says_how_it_is_written(text):
     [
         ("seed=" + "[" * 100_000, "seed: '[[[[[[[[[["),
         ("seed=" + "1" * 5000, "cannot be read as TOML: Exceeds the limit"),
-        (".".join("a" * 40_000) + "=1", "has too many parts for a key"),
+        (".".join("a" * 40_000) + "=1", "the key has too many parts"),
     ],
 )
 def test_an_override_without_end_is_one_short_line(text, told):
@@ -240,7 +240,7 @@ def test_a_shipped_recipe_is_a_base_by_its_name(tmp_path):
 @pytest.mark.parametrize(
     ("base", "said"),
     [
-        ("3", "base: must be the name or the file of a recipe (got 3)"),
+        ("3", "base: must be the name or path of a recipe (got 3)"),
         ('"mine.toml"', "base: 'mine.toml' is based on this recipe"),
         ('"round.toml"', "base: 'mine.toml' is based on this recipe"),
         ('"rlvr/tini"', "base: rlvr/tini: no such file; did you mean 'rlvr/tiny'?"),
@@ -263,7 +263,7 @@ def test_a_base_that_cannot_be_one_is_named_in_a_line(tmp_path, base, said):
 def test_a_long_chain_of_bases_is_refused(tmp_path):
     for number in range(60):
         written(tmp_path, f"{number}.toml", f'base = "{number + 1}.toml"')
-    with pytest.raises(ConfigError, match="is the base of more than 32 recipes"):
+    with pytest.raises(ConfigError, match="makes a chain of more than 32 recipes"):
         load_config(Config, str(tmp_path / "0.toml"))
 
 
@@ -324,7 +324,7 @@ learner = { lr = 1e-5 }
         ),
         (
             'name = "a"\nrecipe = "rlvr/tiny"',
-            "stages.0: model.tiny: a stage starts from the weights of the one before",
+            "stages.0: model.tiny: a stage starts from the weights of the previous one",
         ),
     ],
 )
@@ -346,7 +346,7 @@ def test_a_recipe_that_cannot_be_a_stage_is_named(tmp_path, stage, said):
         ("logging.wandb=", "logging.wandb: must have 1 to 128 characters, "),
         (
             "logging.wandb.name=x",
-            "logging.wandb: is only the project now; ",
+            "logging.wandb: must be the project; ",
         ),
         ("logging.wandb=" + 129 * "x", "logging.wandb: must have 1 to 128 characters, "),
         (

@@ -35,9 +35,9 @@ from debate_rl.config import Config
         ({"rewards": {"labels": 0, "truth_weight": 1}}, "leaves the generator without reward"),
         (
             {"train": {"control": "random_reward"}, "rewards": {"labels": 0, "pseudo": "voted"}},
-            "coins replace truth",
+            "replaces truth by coin tosses",
         ),
-        ({"train": {"control": {}}}, "needs one control with its share"),
+        ({"train": {"control": {}}}, "must contain one control"),
         ({"train": {"control_share": 0.2}}, "it is now control = {flipped_votes = 0.3}"),
         (
             {"debate": {"min_rounds": 1}, "advantages": {"discount": 0.7}},

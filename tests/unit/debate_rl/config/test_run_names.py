@@ -28,7 +28,7 @@ def test_a_value_makes_no_folder_of_its_own(recipe):
 
 @pytest.mark.parametrize("key", ["nothing", "learner", "learner.lr.real", "__class__", ""])
 def test_what_is_no_key_with_a_value_is_refused(recipe, key):
-    with pytest.raises(ConfigError, match="is neither recipe nor a key with a single value"):
+    with pytest.raises(ConfigError, match=r"must be \{recipe\} or a key with a single value"):
         load_config(Config, recipe, [f"run.dir=runs/{{{key}}}"])
 
 

@@ -189,7 +189,7 @@ def test_a_changed_curriculum_is_refused_with_what_differs(tmp_path):
     [
         ([EASY, EASY], "two are named 'easy'"),
         ([EASY | {"min_steps": 21}], "min_steps = 21 is more than max_steps = 20"),
-        ([{"name": "rl"}], "max_steps: is missing; a stage that learns from debates needs it"),
+        ([{"name": "rl"}], "max_steps: is required for a stage that learns from debates"),
         ([{"name": "a", "max_steps": 3, "demote_below": 0.1}], "demote_below = 0.1: needs a figure"),
         ([EASY | {"debate": {"num_agentz": 4}}], r"stages.0 \(easy\): debate: unknown key 'num_agentz'; did"),
         ([EASY | {"figure": "accuracy"}], "'accuracy' is not a held-out metric"),
