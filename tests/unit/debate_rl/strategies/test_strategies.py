@@ -299,7 +299,7 @@ def test_what_a_program_printed_is_no_answer_where_the_clock_ends_a_debate(strat
         ("best_of_n", {"history_rounds": 0}, None, "history_rounds = 0"),
         ("swiss", {"num_rounds": 1, "final_ballot": False}, None, "has no votes"),
         ("self_correction", {"num_rounds": 1}, None, "num_rounds = 1"),
-        ("self_correction", {"num_rounds": 2, "max_tokens": 10}, 59, "may have 60"),
+        ("self_correction", {"num_rounds": 2, "max_tokens": 10}, 59, "may need 60"),
         *((name, {}, 2047, "--tokens 2047") for name in STRATEGIES),
         ("majorty", {}, None, "did you mean 'majority'"),
     ],
