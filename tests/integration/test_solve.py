@@ -133,7 +133,7 @@ def test_a_file_of_answers_goes_on_and_asks_nothing_twice(solver, tmp_path):
     (tmp_path / "a.jsonl").write_text("\n".join(kept) + '\n{"id": "n2", "que')  # as a kill leaves it
     code, out, err, policy = solver(*words)
     assert (code, out, len(policy.requests)) == (0, "", 3)
-    assert "2 answers are there; 3 problems are left" in err
+    assert "2 answers are already in the file; 3 problems are left" in err
     rows = [json.loads(line) for line in (tmp_path / "a.jsonl").read_text().splitlines()]
     assert sorted(row["id"] for row in rows[1:]) == [f"n{n}" for n in range(5)]
     assert rows[0]["of"]["strategy"] == "greedy"
