@@ -45,7 +45,9 @@ def keys(
         also = f" Also {', '.join(same)}." if show_all and same else ""
         console.print(Padding(Text(_meaning(key) + also), (0, 0, 0, 4)))
     if part is None and not show_all:
-        console.print(f"\ndebate keys --all lists all {len(listed)} keys; debate keys WORD searches them.")
+        console.print(
+            f"\n{len(listed)} keys in total: debate keys --all lists them, debate keys WORD searches them."
+        )
     if json is not None:
         write_json(json, {"keys": [_plain(name, key) for name, key in (shown if part else every).items()]})
 

@@ -279,7 +279,7 @@ def test_what_cannot_be_evaluated_is_one_line(evaluate):
         "run run": "run: is given twice",
         "held_out.limit=2": "eval: name a recipe or the folder of a run",
         "quickstart --weights best": "--weights best: quickstart is a recipe without checkpoints",
-        "run --samples 99999": "--samples 99999: needs 0 to 10000",
+        "run --samples 99999": "--samples 99999: must be from 0 to 10000",
         "run --on no_such": "--on: 'no_such' is not known; valid: ",
         "run --on words=x.jsonl": "--on: words takes 'levels' and no 'path'",
         "run held_out.kind=no_such": "held_out.kind: 'no_such' is not known; valid: ",

@@ -311,7 +311,9 @@ def test_chat_forgets_the_oldest_where_the_context_is_full(solver, monkeypatch):
     code, out, _, policy = solver("solve chat", "r.toml", piped=said)
     assert code == 0
     assert [len(request.messages) for request in policy.requests] == [1, 3]
-    assert out.splitlines()[-1].startswith("(a message of 134 tokens is too long for the context of 120")
+    assert out.splitlines()[-1].startswith(
+        "(not sent: a message of 134 tokens is too long for the context of 120"
+    )
 
 
 def test_a_played_debate_is_kept_where_inspect_and_replay_read_it(solver, tmp_path, debate_command):

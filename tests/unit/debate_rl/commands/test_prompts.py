@@ -67,6 +67,6 @@ def test_without_data_and_tokenizer_a_stand_in_says_so(shown, tmp_path):
         "warm_start=none",
     )
     text = shown("rlvr/tiny", *words)
-    assert "the data cannot be read here" in text
+    assert "the data cannot be read" in text
     assert "no tokenizer is available" in text
     assert "Question: What is 7 + 5?\nAnswer:" in text
