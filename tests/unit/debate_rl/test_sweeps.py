@@ -67,10 +67,7 @@ def test_a_file_of_a_sweep_is_checked_too(tmp_path):
     path = tmp_path / "own.toml"
     for text, said in (
         ('recipe = "nowhere"\n', "nowhere: no such file"),
-        (
-            'recipe = "quickstart"\n[grid.learner]\nlr = 1e-4\n',
-            r"own.toml: grid.learner.lr:",
-        ),
+        ('recipe = "quickstart"\n[grid.learner]\nlr = 1e-4\n', r"own.toml: grid.learner.lr:"),
         ('recipe = "quickstart"\n[arms.a.learner]\nrl = 1\n', "arm 'a': .*unknown key"),
         ('recipe = "quickstart"\narms = 3\n', "arms: must be a table of settings"),
     ):

@@ -36,8 +36,7 @@ def shown(replies, correct, *, terminal=False, problem=PROBLEM, config=CONFIG) -
 
 
 @pytest.mark.parametrize(
-    ("truth", "mark"),
-    [(True, "0.6 ✓ ─"), (False, "0.6 ✗ ─"), ("missing", "0.6 ∅ ─"), (None, "0.6 ─")],
+    ("truth", "mark"), [(True, "0.6 ✓ ─"), (False, "0.6 ✗ ─"), ("missing", "0.6 ∅ ─"), (None, "0.6 ─")]
 )
 def test_a_mark_stands_only_where_the_truth_is_known(truth, mark):
     text = shown({(0, 0): RIGHT, (1, 0): RIGHT, (2, 0): RIGHT}, ((truth,), (None,), (None,)))

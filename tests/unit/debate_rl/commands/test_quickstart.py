@@ -11,14 +11,7 @@ from rich.console import Console
 
 from debate_rl.commands.console import text_table
 from debate_rl.commands.quickstart import HEADS, _next_commands, _watching
-from debate_rl.commands.quickstart_figures import (
-    ATTACKED,
-    MAJORITY,
-    WINNER,
-    Snapshot,
-    _table,
-    figures_of,
-)
+from debate_rl.commands.quickstart_figures import ATTACKED, MAJORITY, WINNER, Snapshot, _table, figures_of
 from debate_rl.config import Config
 from debate_rl.config.recipes import load_config
 from debate_rl.evaluation.scores import Scores

@@ -136,10 +136,7 @@ def test_shares_and_counts_of_the_warm_start(warm, message):
 
 
 def test_a_warm_start_that_would_demonstrate_nothing_of_the_debate_is_refused():
-    changes = {
-        "warm_start": {"debate_steps": 1, "batch": [0, 0, 3, 3]},
-        "env": {"kind": "words"},
-    }
+    changes = {"warm_start": {"debate_steps": 1, "batch": [0, 0, 3, 3]}, "env": {"kind": "words"}}
     config(**changes)
     with pytest.raises(ValidationError, match=r"has none of what this debate can use \(debate, solve\)"):
         config(**changes, debate={"num_agents": 2})

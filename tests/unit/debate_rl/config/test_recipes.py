@@ -244,10 +244,7 @@ def test_a_shipped_recipe_is_a_base_by_its_name(tmp_path):
         ('"mine.toml"', "base: 'mine.toml' is based on this recipe"),
         ('"round.toml"', "base: 'mine.toml' is based on this recipe"),
         ('"rlvr/tini"', "base: rlvr/tini: no such file; did you mean 'rlvr/tiny'?"),
-        (
-            '"run/config.toml"',
-            "base: 'run/config.toml' is the configuration of a run, not a recipe",
-        ),
+        ('"run/config.toml"', "base: 'run/config.toml' is the configuration of a run, not a recipe"),
     ],
 )
 def test_a_base_that_cannot_be_one_is_named_in_a_line(tmp_path, base, said):
@@ -344,10 +341,7 @@ def test_a_recipe_that_cannot_be_a_stage_is_named(tmp_path, stage, said):
         ),
         ("logging.wandb=a/b", "logging.wandb: must have 1 to 128 characters, without / "),
         ("logging.wandb=", "logging.wandb: must have 1 to 128 characters, "),
-        (
-            "logging.wandb.name=x",
-            "logging.wandb: must be the project; ",
-        ),
+        ("logging.wandb.name=x", "logging.wandb: must be the project; "),
         ("logging.wandb=" + 129 * "x", "logging.wandb: must have 1 to 128 characters, "),
         (
             "model.vllm.sleep=2",

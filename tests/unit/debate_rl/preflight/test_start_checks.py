@@ -97,11 +97,7 @@ OPEN = Problem("o", "Why?", kind="open")
             'peer_weight = "measured": no training problem has a gold answer',
         ),
         ({"rewards": {"pseudo": "voted"}}, [NUMBER], r"every problem has its label.*rewards.labels below 1"),
-        (
-            {"rewards": {"labels": 0.5}, "env": DIFFICULTY},
-            [NUMBER],
-            "measured pass rates .* reveal them",
-        ),
+        ({"rewards": {"labels": 0.5}, "env": DIFFICULTY}, [NUMBER], "measured pass rates .* reveal them"),
     ],
 )
 def test_labels_that_nobody_has_or_that_something_else_reads_are_refused(tables, problems, message):

@@ -176,11 +176,7 @@ def test_the_first_chunk_is_unbiased_and_baselines_point_the_right_way(chance, c
     ("agents", "adaptive", "said"),
     [
         (3, {"right": 3}, r"train\.adaptive\.chunk"),
-        (
-            3,
-            {"chunk": 2, "right": 5},
-            r"train\.adaptive\.right = 5: .* train\.group_size = 4 debates; ",
-        ),
+        (3, {"chunk": 2, "right": 5}, r"train\.adaptive\.right = 5: .* train\.group_size = 4 debates; "),
         (1, {"chunk": 2, "right": 3}, r"train\.adaptive\.right \+ train\.adaptive\.wrong = 5: "),
     ],
 )

@@ -5,13 +5,7 @@ from __future__ import annotations
 from debate import Completion, Debate, DebateConfig, Persona, Problem, Turn
 from debate.types import ParsedTurn, Span, TurnId
 from debate_rl.evaluation.grading import Graded
-from debate_rl.sft.harvests import (
-    chosen,
-    read_traces,
-    solutions,
-    winners,
-    write_traces,
-)
+from debate_rl.sft.harvests import chosen, read_traces, solutions, winners, write_traces
 from rewards.types import Rewards
 from transcripts import Record, write_step
 
