@@ -147,16 +147,8 @@ def test_an_arm_begins_after_the_run_of_another_arm_of_its_seed(tmp_path):
 @pytest.mark.parametrize(
     ("text", "given", "said"),
     [
-        (
-            CHAIN.replace('"sft@best"', '"stf"'),
-            (),
-            "arm 'both': after = 'stf': is not an arm before this one",
-        ),
-        (
-            CHAIN.replace('"sft@best"', '"both"'),
-            (),
-            "after = 'both': is not an arm before this one: 'direct', 'sft'",
-        ),
+        (CHAIN.replace('"sft@best"', '"stf"'), (), "arm 'both': after = 'stf': is not an arm before"),
+        (CHAIN.replace('"sft@best"', '"both"'), (), "after = 'both': is not an arm before this one"),
         (CHAIN.replace('"sft@best"', "3"), (), "arms.both.after: must be a name"),
         *(
             (CHAIN.replace("sft@best", after), (), "arms.both.after: must be the name of an arm")
@@ -209,9 +201,7 @@ def test_a_folder_of_other_arms_is_refused_and_more_arms_are_not(tmp_path):
 
     state("learner.lr=1e-4,2e-4")
     assert [*state("learner.lr=2e-4,3e-4").arms] == ["lr=1e-4", "lr=2e-4", "lr=3e-4"]
-    with pytest.raises(
-        ConfigError, match=r"whose arm lr=1e-4 has 'nothing' where this one has 'train.steps=4'"
-    ):
+    with pytest.raises(ConfigError, match=r"arm lr=1e-4 has 'nothing' where this one has 'train.steps=4'"):
         state("learner.lr=1e-4,2e-4", "train.steps=4")
     with pytest.raises(ConfigError, match=r"a sweep of quickstart"):
         state_of(tmp_path, "quickstart_words")

@@ -17,9 +17,8 @@ from debate_rl.alarms.settings import flat
 def metrics(tmp_path):
     def write(*lines):
         path = tmp_path / "metrics.jsonl"
-        path.write_bytes(
-            b"".join(line if isinstance(line, bytes) else json.dumps(line).encode() + b"\n" for line in lines)
-        )
+        written = (line if isinstance(line, bytes) else json.dumps(line).encode() + b"\n" for line in lines)
+        path.write_bytes(b"".join(written))
         return read_metrics(path)
 
     return write
@@ -55,13 +54,10 @@ def test_null_nan_and_huge_numbers_are_broken_values(metrics):
 
 
 def test_what_is_no_line_of_ours_is_named_by_line_and_value(metrics):
-    curves, notes = metrics(
-        {"step": 0, "loss": "<b>x</b>"}, {"step": -1}, {"step": True}, {"loss": 1}, [1], b'{"step": 4, "lo'
-    )
+    curves, notes = metrics({"step": 0, "loss": "<b>"}, {"step": -1}, {"step": True}, {}, [], b'{"step": 4')
     assert "loss" not in curves.values
-    assert notes == [
-        "metrics.jsonl: 5 lines left out (first in line 2: step is -1, not a whole number from 0)"
-    ]
+    [note] = notes
+    assert "5 lines left out (first in line 2: step is -1, not a whole number from 0)" in note
 
 
 def test_a_torn_last_line_is_told(metrics):

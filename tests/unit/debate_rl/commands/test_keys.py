@@ -28,9 +28,7 @@ def test_a_default_is_that_of_the_place_and_not_of_the_kind_of_table(capsys):
 
 def test_every_key_says_what_it_means(capsys):
     tables = {name.rpartition(".")[0] for name in all_keys(Config)} - {""}
-    silent = [
-        name for name, key in all_keys(Config).items() if name not in tables and not key.field.description
-    ]
+    silent = [n for n, key in all_keys(Config).items() if n not in tables and not key.field.description]
     assert silent == []
     assert heads(printed(capsys, None, show_all=True)) == list(listed_keys(Config))
 

@@ -91,10 +91,8 @@ def test_impossible_settings_are_refused_in_words(changes, message):
 @pytest.mark.parametrize(("own", "ahead", "oldest"), [({}, 0, 1), ({}, 4, 5), ({"max_staleness": 9}, 4, 9)])
 def test_rows_older_than_the_debates_held_ahead_are_dropped_unless_a_bound_is_named(own, ahead, oldest):
     model = {"tiny": {}, "policy": "vllm"} if ahead else {"tiny": {}}
-    assert (
-        config(learner=own, train={"async_level": ahead}, model=model).resolved_learner().max_staleness
-        == oldest
-    )
+    resolved = config(learner=own, train={"async_level": ahead}, model=model).resolved_learner()
+    assert resolved.max_staleness == oldest
 
 
 def test_data_may_be_allowed_to_change_beside_keys():
@@ -108,14 +106,8 @@ RIGHT, LURE = {"right": [0.6, 0.4, 0.5]}, {"lure": [0.3, 0.5, 0.4]}
 @pytest.mark.parametrize(
     ("warm", "message"),
     [
-        (
-            {"batch": [1, -1, 1, 1]},
-            "warm_start.batch\n.* four counts of 0 or more, at least one of them above 0",
-        ),
-        (
-            {"batch": [0, 0, 0, 0]},
-            "warm_start.batch\n.* four counts of 0 or more, at least one of them above 0",
-        ),
+        ({"batch": [1, -1, 1, 1]}, "warm_start.batch\n.* four counts of 0 or more"),
+        ({"batch": [0, 0, 0, 0]}, "warm_start.batch\n.* four counts of 0 or more"),
         (LURE | {"right": [0.5, 1.01]}, "warm_start.right\n.* one or more probabilities in 0..1"),
         (RIGHT | {"lure": [-0.1]}, "warm_start.lure\n.* one or more probabilities in 0..1"),
         (LURE | {"right": []}, "warm_start.right\n.* one or more probabilities in 0..1"),

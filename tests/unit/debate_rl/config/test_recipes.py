@@ -87,9 +87,7 @@ def test_a_recipe_is_found_by_path_by_name_and_under_configs(tmp_path, monkeypat
     Path("quickstart.toml").write_text("")
     assert find_recipe("quickstart.toml") == Path("quickstart.toml")
     assert find_recipe("quickstart") == shipped
-    with pytest.raises(
-        ConfigError, match=r"^mine/quickstart.toml: no such file; did you mean 'quickstart'\?"
-    ):
+    with pytest.raises(ConfigError, match=r"^mine/quickstart.toml: no such file; did you mean 'quickstart'"):
         find_recipe("mine/quickstart.toml")
 
 
@@ -103,20 +101,10 @@ def test_overrides_go_left_to_right_and_leave_the_tables_alone():
 
 
 def test_none_takes_a_value_or_a_table_of_the_recipe_away():
-    config = load_config(
-        Config,
-        "quickstart",
-        [
-            "learner.eps_hi=none",
-            "debate.handles = none",
-            "warm_start=none",
-            "env.limit=none",
-            "train.steps=none",
-        ],
-    )
+    none = ["learner.eps_hi=none", "debate.handles = none", "warm_start=none", "env.limit=none"]
+    config = load_config(Config, "quickstart", [*none, "train.steps=none"])
     assert (config.learner.eps_hi, config.debate.handles, config.env.limit) == (None, None, None)
-    assert (config.warm_start.steps, config.train.steps) == (0, 100)
-    assert config.learner.lr == 6e-4
+    assert (config.warm_start.steps, config.train.steps, config.learner.lr) == (0, 100, 6e-4)
     assert load_config(Config, "quickstart", ["train.steps=none", "train.steps=3"]).train.steps == 3
 
 
@@ -170,11 +158,7 @@ def test_an_override_without_end_is_one_short_line(text, told):
         ("name = 'x'\n[inner]\nsice = 2", [], "inner: unknown key 'sice'; did you mean 'size'?"),
         ("name = 'x'", ["inner.zzz=2"], "inner.zzz=2: inner: unknown key 'zzz'; valid keys: size"),
         ("name = 1", ["inner.size=2"], "name: Input should be a valid string (got 1)"),
-        (
-            "name = 'x'",
-            ["inner=2"],
-            "must be a table of settings, written inner.<name>=<value> or [inner] (got 2)",
-        ),
+        ("name = 'x'", ["inner=2"], "written inner.<name>=<value> or [inner] (got 2)"),
         ("name = 'x'", ["inner.size=false"], "inner: size: needs a number (got False)"),
     ],
 )
@@ -219,12 +203,8 @@ def written(folder, name, text):
 
 
 def test_a_recipe_is_put_over_its_base_key_by_key(tmp_path):
-    written(
-        tmp_path, "under.toml", "[model]\ntiny = {}\n[learner]\nlr = 1e-4\nbeta = 0.5\nbetas = [0.5, 0.6]"
-    )
-    written(
-        tmp_path, "middle.toml", 'base = "under.toml"\n[learner]\nbeta = 0.25\n[run]\ndir = "runs/{recipe}"'
-    )
+    written(tmp_path, "under.toml", "[model]\ntiny={}\n[learner]\nlr = 1e-4\nbeta = 0.5\nbetas = [0.5, 0.6]")
+    written(tmp_path, "middle.toml", 'base="under.toml"\n[learner]\nbeta=0.25\n[run]\ndir = "runs/{recipe}"')
     path = written(tmp_path, "mine.toml", 'base = "middle.toml"\n[learner]\nbetas = [0.7, 0.8]')
     config = load_config(Config, str(path), ["learner.lr=3e-4"])
     learner = config.learner
@@ -305,9 +285,8 @@ learner = { lr = 1e-5 }
     assert (config.seed, config.run.dir) == (0, "runs/debate")
     assert config.of_stage(1).learner.lr == 1e-5
     other = load_config(Config, str(whole), ["model.name_or_path=other", "model.lora_rank=8"])
-    assert {(own.model.name_or_path, own.model.lora_rank) for own in map(other.of_stage, range(2))} == {
-        ("other", 8)
-    }
+    models = [other.of_stage(place).model for place in range(2)]
+    assert {(model.name_or_path, model.lora_rank) for model in models} == {("other", 8)}
 
 
 @pytest.mark.parametrize(
@@ -315,14 +294,8 @@ learner = { lr = 1e-5 }
     [
         ('name = "a"\nrecipe = "rlvr/tini"', "stages.0.recipe: rlvr/tini: no such file; did you mean"),
         ('name = "a"\nrecipe = "full.toml"', "stages.0.recipe: 'full.toml' is this recipe"),
-        (
-            'name = "a"\nrecipe = "curriculum/tiny"',
-            "stages.0.recipe: 'curriculum/tiny' has stages of its own",
-        ),
-        (
-            'name = "a"\nrecipe = "rlvr/tiny"',
-            "stages.0: model.tiny: a stage starts from the weights of the previous one",
-        ),
+        ('name = "a"\nrecipe = "curriculum/tiny"', "stages.0.recipe: 'curriculum/tiny' has stages"),
+        ('name = "a"\nrecipe = "rlvr/tiny"', "stages.0: model.tiny: a stage starts from the weights of"),
     ],
 )
 def test_a_recipe_that_cannot_be_a_stage_is_named(tmp_path, stage, said):
@@ -335,18 +308,12 @@ def test_a_recipe_that_cannot_be_a_stage_is_named(tmp_path, stage, said):
     ("override", "said"),
     [
         ("learner.tis_cap=nan", "learner.tis_cap: Input should be a finite number or 'auto' (got nan)"),
-        (
-            "learner.tis_cap=-1",
-            "learner.tis_cap: Input should be greater than or equal to 0 or 'auto' (got -1)",
-        ),
+        ("learner.tis_cap=-1", "learner.tis_cap: Input should be greater than or equal to 0 or 'auto'"),
         ("logging.wandb=a/b", "logging.wandb: must have 1 to 128 characters, without / "),
         ("logging.wandb=", "logging.wandb: must have 1 to 128 characters, "),
         ("logging.wandb.name=x", "logging.wandb: must be the project; "),
         ("logging.wandb=" + 129 * "x", "logging.wandb: must have 1 to 128 characters, "),
-        (
-            "model.vllm.sleep=2",
-            "model.vllm.sleep: Input should be a valid boolean, unable to interpret input or",
-        ),
+        ("model.vllm.sleep=2", "model.vllm.sleep: Input should be a valid boolean"),
     ],
 )
 def test_a_value_is_refused_by_its_key_without_the_names_of_types(override, said):

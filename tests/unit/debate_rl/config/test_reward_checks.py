@@ -25,15 +25,9 @@ from debate_rl.config import Config
             'rewards.truth_rounds = "last" also changes',
         ),
         ({"rewards": {"labels": 0, "pseudo": "verified"}}, "set verifier.endpoint and verifier.beside_truth"),
-        (
-            {"rewards": {"labels": 0, "judge_pseudo": True}},
-            r"judge_pseudo = true: there are no pseudo-labels",
-        ),
+        ({"rewards": {"labels": 0, "judge_pseudo": True}}, r"there are no pseudo-labels"),
         ({"rewards": {"labels": 0, "truth_weight": 1}}, "leaves the generator without reward"),
-        (
-            {"train": {"control": "random_reward"}, "rewards": {"labels": 0, "pseudo": "voted"}},
-            "replaces truth by coin tosses",
-        ),
+        ({"train": {"control": "random_reward"}, "rewards": {"labels": 0, "pseudo": "voted"}}, "coin tosses"),
         ({"train": {"control": {}}}, "must contain one control"),
         ({"train": {"control_share": 0.2}}, "it is now control = {flipped_votes = 0.3}"),
         (

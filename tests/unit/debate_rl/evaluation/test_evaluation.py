@@ -24,9 +24,7 @@ from envs.answers.keys import plain_key
 from transcripts import read_records
 
 PROBLEMS = tuple(
-    Problem(
-        f"p{i}", f"What is 2 + {i}?", answer=str(2 + i), source="sums/easy", level=str(i % 2), kind="number"
-    )
+    Problem(f"p{i}", f"What is 2 + {i}?", answer=str(2 + i), source="sums/a", level=str(i % 2), kind="number")
     for i in range(4)
 )
 ANSWERS = {problem.id: Answers(problem.answer, ("99",)) for problem in PROBLEMS}
@@ -212,9 +210,8 @@ class Counted:
         self.asked.append((request.debate, request.turn))
         self.seeds.append(request.seed)
         size = self._sizes[min(request.turn.round, 1)]
-        return Completion(
-            (1,), (7,) * size, (0.0,) * size, f"<solution>\\boxed{{{request.seed}}}</solution>", "stop", 0
-        )
+        text = f"<solution>\\boxed{{{request.seed}}}</solution>"
+        return Completion((1,), (7,) * size, (0.0,) * size, text, "stop", 0)
 
     async def update(self, weights, version):
         raise NotImplementedError

@@ -69,9 +69,7 @@ def test_the_held_out_problems_of_a_recipe_are_not_those_of_a_set(suite):
 
 def test_a_set_that_names_no_limit_has_the_usual_one_of_its_data_set(tmp_path):
     path = tmp_path / "suite.toml"
-    path.write_text(
-        "[sets.aime24]\n[sets.aime25]\ndebate.max_tokens = 7\n[sets.mine]\nheld_out.kind = 'jsonl'\n"
-    )
+    path.write_text("[sets.aime24]\n[sets.aime25]\ndebate.max_tokens=7\n[sets.mine]\nheld_out.kind='jsonl'\n")
     limits = [configured(one).debate.max_tokens for one in read_suite(str(path))]
     assert limits == [4096, 7, DebateConfig().max_tokens]
 

@@ -206,10 +206,8 @@ def test_engines_elsewhere_take_nothing_of_the_learners_gpu(vllm, async_level, s
     assert [line.endswith(words) for line in engine] == ([] if words is None else [True])
 
 
-SLEEPS = [
-    *(("auto", 0, 3, True), ("auto", 0, 1, False), ("auto", 0, 5, False), ("auto", 1, 3, False)),
-    (True, 0, 1, False),
-]
+SLEEPS = [("auto", 0, 3, True), ("auto", 0, 1, False), ("auto", 0, 5, False), ("auto", 1, 3, False)]
+SLEEPS += [(True, 0, 1, False)]
 
 
 @pytest.mark.parametrize(("sleep", "level", "learning", "chosen"), SLEEPS)
@@ -228,9 +226,7 @@ def test_an_engine_sleeps_where_both_fit_only_so(sleep, level, learning, chosen,
     assert found.too_large is (found.memory.peak > 2**33)
 
 
-@pytest.mark.parametrize(
-    ("level", "vllm"), [(1, {}), (0, {"engines": 1}), (0, {"servers": ["http://localhost:8000/v1"]})]
-)
+@pytest.mark.parametrize(("level", "vllm"), [(1, {}), (0, {"engines": 1}), (0, {"servers": ["http://h/v1"]})])
 def test_what_samples_meanwhile_cannot_sleep(level, vllm, tmp_path):
     with pytest.raises(ValueError, match=r"model\.vllm\.sleep = true: "):
         beside(tmp_path, vllm=vllm | {"sleep": True}, train={"async_level": level})

@@ -55,9 +55,8 @@ def with_specials(base, extra, template, **flags):
     copy = PreTrainedTokenizerFast(
         tokenizer_object=base.backend_tokenizer, bos_token="<s>", eos_token="</s>", unk_token="<unk>"
     )
-    copy.add_tokens(
-        [AddedToken(text, special=True, normalized=False, **flags) for text in extra], special_tokens=True
-    )
+    extra = [AddedToken(text, special=True, normalized=False, **flags) for text in extra]
+    copy.add_tokens(extra, special_tokens=True)
     copy.chat_template = template
     return copy
 
@@ -149,9 +148,8 @@ def test_raw_prompt_for_base_models_with_one_bos(trained_tokenizer):
     bare = list(PromptEncoder(tokenizer, chat=False, raw_prompt=write).encode(messages))
     assert bare == backend.encode(text, add_special_tokens=False).ids
     bos = tokenizer.bos_token_id
-    tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
-        single="<s> $A", special_tokens=[("<s>", bos)]
-    )
+    written = TemplateProcessing(single="<s> $A", special_tokens=[("<s>", bos)])
+    tokenizer.backend_tokenizer.post_processor = written
     assert list(PromptEncoder(tokenizer, chat=False, raw_prompt=write).encode(messages)) == [bos, *bare]
 
 

@@ -47,8 +47,7 @@ def draws_of(count, *, length=12, max_tokens=20, temperature=1.0, **rest):
     """Prompts of different lengths, some of them equal."""
     prompts = [tuple(range(6 + i % 5, 6 + i % 5 + length - i % 4)) for i in range(count)]
     return [
-        Draw(prompt, max_tokens - i % 3, temperature, seed=1000 + i, **rest)
-        for i, prompt in enumerate(prompts)
+        Draw(one, max_tokens - i % 3, temperature, seed=1000 + i, **rest) for i, one in enumerate(prompts)
     ]
 
 
@@ -122,16 +121,13 @@ def test_the_tokens_follow_the_distribution(tiny, path):
     assert chisquare(cells.numpy(), expected.numpy()).pvalue > 0.01
 
 
+EDGES = [0.0, 0.0999, 0.1001, 0.5999, 0.6001]
+
+
 @pytest.mark.parametrize(
     ("masses", "temperatures", "uniform", "drawn", "probabilities"),
     [
-        (
-            [0.1, 0.2, 0.3, 0.4],
-            [1.0] * 5,
-            [0.0, 0.0999, 0.1001, 0.5999, 0.6001],
-            [0, 0, 1, 2, 3],
-            [0.1, 0.1, 0.2, 0.3, 0.4],
-        ),
+        ([0.1, 0.2, 0.3, 0.4], [1.0] * 5, EDGES, [0, 0, 1, 2, 3], [0.1, 0.1, 0.2, 0.3, 0.4]),
         ([0.0, 1.0, 0.0], [1.0] * 3, [0.0, 0.5, 1 - 2**-53], [1, 1, 1], [1.0] * 3),  # never without mass
         # p = (.2, .8): at T = 0.5 it is (.04, .64) / .68, at T = 2 (.447, .894) / 1.342
         ([0.2, 0.8], [0.5, 2.0, 0.0], [0.0] * 3, [0, 0, 1], [0.04 / 0.68, 0.4472136 / 1.3416408, 0.8]),
@@ -139,9 +135,8 @@ def test_the_tokens_follow_the_distribution(tiny, path):
 )
 def test_inversion_and_temperature_by_hand(masses, temperatures, uniform, drawn, probabilities):
     logits = torch.tensor([masses]).log().repeat(len(uniform), 1)
-    tokens, logprobs = draw_tokens(
-        logits, torch.tensor(temperatures), torch.tensor(uniform, dtype=torch.float64)
-    )
+    warm = torch.tensor(temperatures)
+    tokens, logprobs = draw_tokens(logits, warm, torch.tensor(uniform, dtype=torch.float64))
     assert tokens.tolist() == drawn
     assert logprobs.exp().tolist() == pytest.approx(probabilities)
 

@@ -93,9 +93,8 @@ def printed_debate(record, **options):
 @pytest.fixture
 def tied():
     """All votes are ties, so that the winner is drawn by lot."""
-    return make(
-        [[solved(4), solved(5), solved(4)], [judged("Q2 = M4"), judged("K7 = M4"), judged("K7 = Q2")]]
-    )
+    ballot = [judged("Q2 = M4"), judged("K7 = M4"), judged("K7 = Q2")]
+    return make([[solved(4), solved(5), solved(4)], ballot])
 
 
 @pytest.fixture

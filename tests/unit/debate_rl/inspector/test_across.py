@@ -170,10 +170,8 @@ def test_two_debates_turn_by_turn_and_vote_by_vote():
 def test_debates_that_should_not_be_compared_say_so():
     protocol = DebateConfig(num_agents=3, num_rounds=1, max_tokens=7)
     other = replace(record(0), debate=replace(record(0, problem="q").debate, protocol=protocol))
-    assert compare(record(0), other).notes == (
-        "the debates are of different problems",
-        "the debates have different protocols",
-    )
+    problems, protocols = compare(record(0), other).notes
+    assert ("different problems" in problems, "different protocols" in protocols) == (True, True)
 
 
 def test_texts_that_are_too_long_are_different_in_the_middle():

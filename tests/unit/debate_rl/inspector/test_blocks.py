@@ -145,11 +145,9 @@ def test_two_debates_compared_without_colour():
         TurnDifference(A, ("Careful", "Careful"), pieces, True, 0.5, ("4", "5"), (True, False)),
         TurnDifference(TurnId(0, 1), ("Careful", "Careful"), (), False, 1.0, (None, None), (None, None)),
     )
-    votes = (
-        VoteDifference(TurnId(2, 1), A, B, "first", "second"),
-        VoteDifference(TurnId(1, 1), A, C, None, "tie"),
-    )
-    both = Comparison("0.1", "4.2", turns, votes, 3, ("other personas",))
+    turned = VoteDifference(TurnId(2, 1), A, B, "first", "second")
+    new = VoteDifference(TurnId(1, 1), A, C, None, "tie")
+    both = Comparison("0.1", "4.2", turns, (turned, new), 3, ("other personas",))
     shown = plain(comparison_blocks(both))
     assert "other personas\n[-0.1 alone-]  {+4.2 alone+}" in shown
     assert "answer: 4 ✓ right → 5 ✗ wrong" in shown

@@ -95,9 +95,7 @@ def test_lines_in_a_pipe_and_on_a_terminal(runs):
     assert first["path"] == str(runs / "old")
 
 
-@pytest.mark.parametrize(
-    "text", ["", "[", "[train]\nsteps = -1", "train = 3", "x" * 100, "[train]\nsteps=1e9"]
-)
+@pytest.mark.parametrize("text", ["", "[", "[train]\nsteps = -1", "train = 3", "x x", "[train]\nsteps=1e9"])
 def test_whatever_lies_there_the_list_is_shown(tmp_path, text):
     written(tmp_path / "run", config=text)
     for name in ("metrics.jsonl", "held_out.jsonl", "run.json"):

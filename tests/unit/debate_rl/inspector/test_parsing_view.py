@@ -73,9 +73,8 @@ def test_held_debates_are_parsed_again_alike(own):
 
 
 def test_what_another_parser_read_is_told_field_by_field(circle):
-    other = ParsedTurn(
-        solution=Span(0, 3), answer="7", failures=(ParseFailure(FailureReason.MISSING_SECTION, "x"),)
-    )
+    failure = ParseFailure(FailureReason.MISSING_SECTION, "x")
+    other = ParsedTurn(solution=Span(0, 3), answer="7", failures=(failure,))
     changed = with_turn(circle, TurnId(0, 1), parsed=other)
     found = {one.field: (one.stored, one.now) for one in reparsed(changed, changed.debate.turn(TurnId(0, 1)))}
     assert {"solution", "evaluation", "comparison", "answer", "ballots", "failures"} < set(found)
