@@ -11,16 +11,8 @@ from pathlib import Path
 import pytest
 
 from debate.settings import Settings
-from debate_rl.config import Config
-from debate_rl.config.recipes import (
-    OF_A_RUN,
-    ConfigError,
-    apply_overrides,
-    find_recipe,
-    load_config,
-    shipped_recipes,
-    shipped_sweeps,
-)
+from debate_rl.config import Config, recipes
+from debate_rl.config.recipes import ConfigError, apply_overrides, find_recipe, load_config, shipped_recipes
 
 
 class Inner(Settings):
@@ -36,17 +28,16 @@ class Outer(Settings):
 def test_a_shipped_recipe_is_valid_and_opens_with_what_it_runs_where_and_how_long(name):
     config = load_config(Config, name)
     assert config.run.dir.startswith("runs/")
-    head = []
-    for line in find_recipe(name).read_text(encoding="utf-8").splitlines():
-        if not line.startswith("#"):
-            break
-        head.append(line)
+    head = header_of(find_recipe(name))
     assert len(head) >= 2
-    assert "Hardware: " in " ".join(head)
-    assert "Time: " in " ".join(head)
+    assert all(any(word in line for line in head) for word in ("Hardware: ", "Time: "))
 
 
-RECIPES = shipped_recipes() | {f"sweeps/{name}": path for name, path in shipped_sweeps().items()}
+def header_of(path):
+    return [*takewhile(lambda line: line.startswith("#"), path.read_text(encoding="utf-8").splitlines())]
+
+
+RECIPES = shipped_recipes() | {f"sweeps/{name}": path for name, path in recipes.shipped_sweeps().items()}
 
 
 @cache
@@ -60,8 +51,7 @@ def needs_gpu(name: str) -> bool:
 
 @pytest.mark.parametrize("name", sorted(RECIPES))
 def test_a_recipe_that_needs_a_gpu_says_that_none_has_run_it(name):
-    lines = RECIPES[name].read_text(encoding="utf-8").splitlines()
-    header = list(takewhile(lambda line: line.startswith("#"), lines))
+    header = header_of(RECIPES[name])
     assert sum(line.startswith("# Not yet run on a GPU") for line in header) == needs_gpu(name)
 
 
@@ -171,7 +161,7 @@ def test_what_is_wrong_is_one_line(tmp_path, content, overrides, told):
     assert str(caught.value).endswith(told)
 
 
-@pytest.mark.parametrize("beside", OF_A_RUN)
+@pytest.mark.parametrize("beside", recipes.OF_A_RUN)
 def test_what_lies_in_a_run_is_of_the_run_by_whatever_path_it_is_named(beside, tmp_path, monkeypatch):
     """A run may have been made elsewhere; a recipe is one's own, or was chosen as such."""
     monkeypatch.delenv("DEBATE_OWN_CODE", raising=False)
@@ -252,32 +242,14 @@ def test_a_run_has_no_base(tmp_path):
 
 
 def test_a_stage_has_the_settings_of_its_recipe_and_its_own_over_them(tmp_path):
-    written(tmp_path, "cot.toml", """
-seed = 9
-[run]
-dir = "elsewhere"
-[model]
-name_or_path = "m"
-[sft]
-data = ["numinamath_cot"]
-epochs = 3
-[train]
-steps = 4
-""")  # fmt: skip
+    cot = ['model.name_or_path = "m"', 'run.dir = "elsewhere"', "seed = 9", "train.steps = 4"]
+    cot += ['sft = { data = ["numinamath_cot"], epochs = 3 }']
+    for name in ("cot.toml", "cot"):
+        written(tmp_path, name, "\n".join(cot))
     written(tmp_path, "rl.toml", 'base = "cot"\n[learner]\nlr = 1e-6\nbeta = 0.1\n[sft]\ndata = []\n')
-    (tmp_path / "cot").write_text((tmp_path / "cot.toml").read_text())
-    whole = written(tmp_path, "full.toml", """
-[model]
-name_or_path = "m"
-[[stages]]
-name = "cot"
-recipe = "cot.toml"
-sft = { epochs = 2 }
-[[stages]]
-name = "rl"
-recipe = "rl.toml"
-learner = { lr = 1e-5 }
-""")  # fmt: skip
+    stages = '[[stages]]\nname = "cot"\nrecipe = "cot.toml"\nsft = { epochs = 2 }\n'
+    stages += '[[stages]]\nname = "rl"\nrecipe = "rl.toml"\nlearner = { lr = 1e-5 }\n'
+    whole = written(tmp_path, "full.toml", f'model.name_or_path = "m"\n{stages}')
     config = load_config(Config, str(whole))
     cot, rl = config.stages
     assert (cot.sft, cot.max_steps) == ({"data": ["numinamath_cot"], "epochs": 2}, None)

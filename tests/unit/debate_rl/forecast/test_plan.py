@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -273,12 +274,8 @@ def test_the_time_rests_on_what_was_measured(needs, tmp_path):
     unknown = replace(needs, there=2**30)
     assert time_line(unknown, None, here=False).startswith("  time    not known: ")
     sheet = time_line(replace(needs, there=79 * 2**30), None, here=False)
-    assert sheet.startswith("  time    at least ")
-    assert ": 3 steps of " in sheet
-    assert sheet.endswith(
-        "; by the peak of an H100 SXM's data sheet and the time to launch kernels; nothing was run "
-        "on that GPU"
-    )
+    assert re.match("  time    at least .*: 3 steps of .*; by the peak of an H100 SXM's data sheet", sheet)
+    assert sheet.endswith("; nothing was run on that GPU")
 
 
 def test_a_start_and_a_plan_tell_the_same_time_in_the_same_words(needs, monkeypatch):
