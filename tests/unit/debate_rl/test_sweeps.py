@@ -54,7 +54,7 @@ def test_arms_are_the_named_ones_by_each_combination(tmp_path):
         (["seeds=0"], "seeds: must be a number from 1 to 1000"),
         (["seeds=[7,7]"], "seeds: must be a number from 1 to 1000, or a list of 1 to 1000 different seeds"),
         (["learner.rl=1"], "learner: unknown key 'rl'"),
-        (["learner"], "is written key=value"),
+        (["learner"], "must have the form key=value"),
     ],
 )
 def test_what_is_no_sweep_is_one_line(given, said):
