@@ -171,7 +171,7 @@ def test_answers_of_other_settings_or_of_none_are_refused(solver, tmp_path):
     assert solver(*words)[0] == 0
     code, _, err, _ = solver(*words, "--seed", "1")
     assert code == 2
-    assert "a.jsonl: its answers are of seed = 0, and these would be of 1; choose another --out" in err
+    assert "a.jsonl: its answers have seed = 0, but this command has seed = 1; choose another --out" in err
     for line in ('{"format": 2}', "[]", '{"format": 1, "of": {}}'):
         (tmp_path / "a.jsonl").write_text(f"{line}\n")
         code, _, err, _ = solver(*words)
