@@ -184,7 +184,7 @@ def test_direct_solutions_are_of_one_agent_alone_and_more_can_be_added(tmp_path)
     four = scores(play(replace(direct, samples=4), more, tmp_path), plain_key)
     assert len(more.asked) == 4 * 2
     assert values(four, "direct/accuracy")["p2"] == [0, 1, 0, 1]
-    assert any("4 direct solutions" in note for note in notes({"a": four}))
+    assert any("4 direct solutions per problem, and no debate" in note for note in notes({"a": four}))
 
 
 class Counted:

@@ -91,6 +91,6 @@ def test_files_are_joined_and_read_back(tmp_path):
     traces = read_traces([tmp_path / "a.jsonl", tmp_path / "b.jsonl"])
     kept, lost = chosen(traces, per_problem=1, max_tokens=5, levels=["1"])
     assert kept == [rows[0]]
-    told = ("longer than 5 tokens", "of other levels", "the same twice", "beyond 1 to a problem")
+    told = ("longer than 5 tokens", "of other levels", "duplicates", "beyond 1 per problem")
     assert lost == dict.fromkeys(told, 1)
     assert chosen(traces)[0] == rows
