@@ -37,6 +37,7 @@ from learner.update.optimizer import adam_eps
 
 SERVER = "debate_rl.backends.verl_server:VerlServer"
 VERL = "0.9.1"
+SEEDS = 2**31
 SHARED_MEMORY = 0.5
 """Fraction of a GPU's memory for vLLM, which shares the GPU with a worker, unless the recipe names one."""
 SHARED_S = 30.0
@@ -225,6 +226,7 @@ def verl_words(config: Config) -> list[str]:
         "actor_rollout_ref.model.trust_remote_code": False,
         "actor_rollout_ref.model.enable_gradient_checkpointing": bool(learner.gradient_checkpointing),
         f"{actor}.strategy": "fsdp2",
+        f"{actor}.fsdp_config.seed": config.seed % SEEDS,
         f"{actor}.use_dynamic_bsz": True,
         f"{actor}.ppo_max_token_len_per_gpu": learner.micro_batch_tokens,
         f"{actor}.use_kl_loss": False,

@@ -57,7 +57,12 @@ def slope_loss(model_output: Any, data: TensorDict, dp_group: object = None) -> 
 
 
 class DebateWorker(ActorRolloutRefWorker):
-    """verl's worker with our loss, and the learning rate of each update."""
+    """verl's worker with our loss, the run's seed, and the learning rate of each update."""
+
+    @register(dispatch_mode=Dispatch.ONE_TO_ALL)
+    def init_model(self) -> None:
+        torch.manual_seed(self.config.actor.fsdp_config.seed)  # an adapter starts at random
+        super().init_model()
 
     @register(dispatch_mode=Dispatch.ONE_TO_ALL)
     def use_slopes(self) -> None:

@@ -148,10 +148,14 @@ def _next_commands(family: str, folder: Path) -> str:
     """Return commands to try next, with the program's path if its name alone is not found."""
     called = sys.argv[0]
     debate = called if Path(called).name == "debate" and shutil.which("debate") is None else "debate"
-    other = "words" if family == "pair_sum" else "pair_sum"
-    return f"""Try next:
-  {debate} inspect {folder}
-  {debate} report {folder}
-  {debate} solve play {folder} "{PROBLEMS[family]}"
-  {debate} quickstart --family {other}
-  {debate} quickstart rewards.truth_weight=0 advantages.lambda_judge=0 run.dir=runs/peer-only"""
+    lines = [
+        "Try next:",
+        f"  {debate} inspect {folder}",
+        f"  {debate} report {folder}",
+        f'  {debate} solve play {folder} "{PROBLEMS[family]}"',
+    ]
+    if family != PRETRAINED:
+        other = "words" if family == "pair_sum" else "pair_sum"
+        votes_alone = "rewards.truth_weight=0 advantages.lambda_judge=0 run.dir=runs/peer-only"
+        lines += [f"  {debate} quickstart --family {other}", f"  {debate} quickstart {votes_alone}"]
+    return "\n".join(lines)

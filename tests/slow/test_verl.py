@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from peft import PeftModel
 from transformers import AutoModelForCausalLM
 
 from debate_rl.metrics.step_log import read_rows
@@ -149,3 +150,22 @@ def test_a_run_survives_the_loss_of_a_worker_and_learns_as_one_process(
     mine, first, their = (one.state_dict() for one in (model, begun, theirs))
     assert max(float((mine[name] - first[name]).abs().max()) for name in mine) > 1e-3
     assert max(float((mine[name] - their[name]).abs().max()) for name in mine) < 1e-5
+
+
+def test_an_adapter_starts_from_the_seed_and_its_base_is_the_reference(
+    start_model, tmp_path, debate_command, monkeypatch
+):
+    monkeypatch.setenv("DEBATE_OWN_CODE", "1")
+    run, out = tmp_path / "run", tmp_path / "exported"
+    own = {"model": {"name_or_path": str(start_model), "lora_rank": 8}, "train": {"steps": 2}}
+    recipe = write_recipe(tmp_path / "recipe.toml", RECIPE, own)
+    call = [sys.executable, "-m", "debate_rl", "train", str(recipe), f"run.dir={run}"]
+    done = subprocess.run(call, capture_output=True, text=True, env=os.environ | ON_A_CPU, check=False)
+    assert done.returncode == 0, done.stderr
+    first, second = read_rows(run / "metrics.jsonl")
+    assert first["kl_mean"] == 0 < second["kl_mean"]
+    assert max(row["mismatch_max"] for row in (first, second)) < 0.2  # merged weights are rounded to bfloat16
+    assert debate_command("export", run, "--out", out).code == 0
+    base = AutoModelForCausalLM.from_pretrained(start_model)
+    learned = PeftModel.from_pretrained(base, out).state_dict()
+    assert max(float(value.abs().max()) for name, value in learned.items() if "lora_B" in name) > 1e-3
