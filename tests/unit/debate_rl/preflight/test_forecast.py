@@ -20,7 +20,7 @@ def forecast(votes, majority, problems=60):
     return {check.name: check for check in forecast_checks(problems, [of_round(votes, majority)])}
 
 
-NO_SIGN = "no sign, since the interval contains 0"
+NO_SIGN = "no forecast, because the interval contains 0"
 VOTES, MAJORITY = "training on votes alone", "training on majorities as pseudo-labels"
 OVER = "training on votes gains"
 
@@ -48,7 +48,7 @@ def test_the_sign_is_that_of_the_margin_where_its_interval_is_clear(votes, major
 def test_fewer_than_50_problems_are_no_forecast():
     [check] = forecast(rate(0.9), rate(0.2), problems=49).values()
     assert (check.verdict, check.value) == ("not measured", None)
-    assert check.why == "needs votes on 50 problems with gold answers (--problems), and has 49 of them"
+    assert check.why == "needs votes on 50 problems with gold answers (--problems), but has 49"
 
 
 def test_without_votes_there_is_no_forecast():
