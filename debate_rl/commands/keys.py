@@ -15,8 +15,8 @@ from rich.text import Text
 
 from debate.ramps import Points
 from debate.settings import did_you_mean
-from debate_rl.commands.console import write_json
-from debate_rl.commands.options import JsonFile
+from debate_rl.commands.console import STDOUT_NAME, write_json
+from debate_rl.commands.options import writable
 from debate_rl.config import Config
 from debate_rl.config.keys import BASIC, Key, all_keys, listed_keys, table_of
 
@@ -29,10 +29,17 @@ def keys(
     show_all: Annotated[
         bool, typer.Option("--all", help="Every key, not only the twelve basic ones.")
     ] = False,
-    json: JsonFile = None,
+    json: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            callback=writable,
+            help="Write the keys to this file, without WORD all of them; - is stdout, without the list.",
+        ),
+    ] = None,
 ) -> None:
     """List the keys of a recipe with type, default and meaning: twelve basic keys, or all."""
-    console = Console(highlight=False)
+    console = Console(highlight=False, quiet=json == STDOUT_NAME)
     every = {name: key for name, key in all_keys(Config).items() if table_of(key.field.annotation) is None}
     listed = listed_keys(Config)
     if part is not None:

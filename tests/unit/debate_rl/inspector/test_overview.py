@@ -81,6 +81,7 @@ def test_it_follows_the_files(runs):
 
 def test_lines_in_a_pipe_and_on_a_terminal(runs):
     assert [line.split() for line in listed(runs)] == [
+        ["path", "steps", "held-out", "judge", "alarms", "state"],
         [str(runs / "new"), "6/10", ".50→–", ".50", "–"],
         [str(runs / "old"), "6/10", ".25→.75", ".55", "0"],
         [str(runs / "bare"), "6", "–", "–", "–"],
@@ -89,7 +90,7 @@ def test_lines_in_a_pipe_and_on_a_terminal(runs):
     heads, *lines = listed(runs, width=60)
     assert max(map(len, lines)) <= 60
     assert [line.split()[:2] for line in lines[:2]] == [["new", "6/10"], ["old", "6/10"]]
-    assert heads.split() == ["run", "steps", "held-out", "judge", "alarms"]
+    assert heads.split() == ["run", "steps", "held-out", "judge", "alarms", "state"]
     first = json.loads(listed(runs, as_json=True)[1])
     assert (first["name"], first["planned"], first["before"], first["after"]) == ("old", 10, 0.25, 0.75)
     assert first["path"] == str(runs / "old")
@@ -124,6 +125,6 @@ def test_a_stage_of_a_curriculum_says_how_it_ended_and_why(tmp_path):
     write_curriculum(tmp_path, Curriculum(visits))
     hard, easy = overviews(find_runs(tmp_path))
     assert (easy.state, easy.why, hard.state, hard.why) == ("reached", why, "", "")
-    assert listed(tmp_path)[1].endswith(f"reached: {why}")
+    assert listed(tmp_path)[2].endswith(f"reached: {why}")
     (tmp_path / "curriculum.json").write_text("{")
     assert {one.state for one in overviews(find_runs(tmp_path))} == {""}
