@@ -69,6 +69,8 @@ SEEDS = 2**31
 PATIENCE_S = 600.0
 """Seconds to wait for one answer before the run ends."""
 LOSS = "importance_sampling"
+PROBE_LR = 1e-9
+"""The learning rate of a probe of gradient norms: the weights stay what they are, to rounding."""
 PROBE_EPS, PROBE_RATES = 1e3, tuple(2.0**power for power in range(-12, 15))
 """With this epsilon, a step of Adam is lr / epsilon times the gradient. The first rates are too small to move
 the model far, so the first step that can be measured is small."""
@@ -193,11 +195,15 @@ class TinkerService:
             grad_clip_norm=settings.max_grad_norm,
         )
         with _errors_named("an update"):
-            passed, stepped = self._client.forward_backward(data, LOSS), self._client.optim_step(adam)
-            self._wait(passed)
-            metrics = getattr(self._wait(stepped), "metrics", None) or {}
-        norms = [value for name, value in metrics.items() if name.endswith("grad_norm")]
-        return {"grad_norm": norms[0], "grad_norm_max": norms[0]} if norms else {}
+            norm = self._learn(self._client, data, adam)
+        return {} if norm is None else {"grad_norm": norm, "grad_norm_max": norm}
+
+    def _learn(self, client: Any, data: list[Any], adam: Any) -> float | None:
+        """Apply one optimizer step. Return the gradient norm if the server reports it."""
+        passed, stepped = client.forward_backward(data, LOSS), client.optim_step(adam)
+        self._wait(passed)
+        metrics = getattr(self._wait(stepped), "metrics", None) or {}
+        return next((float(value) for name, value in metrics.items() if name.endswith("grad_norm")), None)
 
     def save_pretrained(self, folder: Path, **_: object) -> None:
         """Save weights and optimizer at the server, and write their address into a folder."""
@@ -234,23 +240,35 @@ class TinkerService:
         write_adapter_config(out)
 
     def _probe(self, ids: Sequence[int]) -> Reduction:
-        """Learn from one row, then from two copies of it, with a separate client.
+        """Learn from one row, then from two copies of it, with a separate client, and compare the gradients.
 
-        The optimizer's step is small and proportional to the gradient. If the server sums losses, the second
-        update therefore moves the row's log-probabilities twice as far.
+        A server that reports no gradient norm shows them by how far its log-probabilities move, if its
+        optimizer uses the epsilon that it is sent: a third step with twice the weight tells.
         """
         row, client = probe_row(ids), self._new_client()
         now = self._forward(client, [row])[0]
+
+        def step(copies: int, weight: float, lr: float) -> float | None:
+            data = [_datum(row, now, weight * row.action_mask)] * copies
+            adam = types.AdamParams(learning_rate=lr, beta1=0.0, beta2=0.0, eps=PROBE_EPS)
+            return self._learn(client, data, adam)
+
+        once, twice = (step(copies, 1.0, PROBE_LR) for copies in (1, 2))
+        if once and twice is not None:
+            return _reduction_of(twice / once)
         for lr in PROBE_RATES:
             moved: list[float] = []
-            for count in (1, 2):
-                data = [_datum(row, now, row.action_mask.astype(np.float32))] * count
-                adam = types.AdamParams(learning_rate=lr, beta1=0.0, beta2=0.0, eps=PROBE_EPS)
-                self._wait(client.forward_backward(data, LOSS))
-                self._wait(client.optim_step(adam))
+            for copies, weight in ((1, 1.0), (2, 1.0), (1, 2.0)):
+                step(copies, weight, lr)
                 before, now = now, self._forward(client, [row])[0]
                 moved.append(float((now - before)[row.action_mask].mean()))
             if MOVED < abs(moved[0]) < TOO_FAR:
+                if not _doubled(moved[2] / moved[0]):
+                    raise ValueError(
+                        "engine.base_url: the server neither reports gradient norms nor uses the "
+                        "optimizer's epsilon that it is sent, so nothing tells whether it sums losses or "
+                        "averages them; use another server or version"
+                    )
                 return _reduction_of(moved[1] / moved[0])
         raise ValueError(
             "engine.base_url: an update at the server does not change its log-probabilities; see the "
@@ -320,12 +338,16 @@ def _reduction_of(ratio: float) -> Reduction:
     """
     if 0.75 < ratio < 1.3:
         return "row_mean"
-    if 1.5 < ratio < 2.7:
+    if _doubled(ratio):
         return "sum"
     raise ValueError(
         f"engine.base_url: a row sent twice has {ratio:.2g} times the gradient of a row sent once; it must "
         f"be 2 (losses are summed) or 1 (they are averaged), so use another server or version"
     )
+
+
+def _doubled(ratio: float) -> bool:
+    return 1.5 < ratio < 2.7
 
 
 def probe_row(ids: Sequence[int]) -> Row:

@@ -1,4 +1,4 @@
-"""``debate solve chat RUN``: talk to a model, in a terminal or through a pipe."""
+"""``debate solve chat RUN``: chat with a model, in a terminal or through a pipe."""
 
 from __future__ import annotations
 
@@ -29,20 +29,22 @@ def chat(
     what: RecipeOrRun,
     overrides: Overrides = None,
     weights: WeightsOption = "newest",
-    max_tokens: Annotated[int, typer.Option(min=1, help="Maximum tokens of a reply.")] = 512,
-    temperature: Annotated[float, typer.Option(min=0.0, help="Temperature of the replies.")] = 0.7,
+    max_tokens: Annotated[int, typer.Option(min=1, help="Maximum number of tokens per reply.")] = 512,
+    temperature: Annotated[float, typer.Option(min=0.0, help="Sampling temperature.")] = 0.7,
     top_p: Annotated[float, typer.Option(help="Probability mass to sample from (top-p).")] = 0.9,
-    system: Annotated[str, typer.Option(metavar="TEXT", help="A system message before everything.")] = "",
+    system: Annotated[
+        str, typer.Option(metavar="TEXT", help="System message at the start of the conversation.")
+    ] = "",
     seed: SeedOption = 0,
     json: JsonFile = None,
 ) -> None:
-    """Talk to a model, one line at a time. Type /reset to forget the conversation and /quit to end it."""
+    """Chat with a model, one line at a time. Type /reset to clear the conversation and /quit to exit."""
     if not 0 < top_p <= 1:
-        raise ValueError(f"--top-p {top_p:g}: needs more than 0 and at most 1")
+        raise ValueError(f"--top-p {top_p:g}: must be greater than 0 and at most 1")
     run, config = open_run_or_recipe(what, overrides or ())
     if config.model.tiny is not None or config.debate.prompts == "tiny":
         raise ValueError(
-            f"chat: {what} is a tiny model that only reads its own problems, not English; use debate "
+            f"chat: {what} is a tiny model, which understands only its synthetic problems; use debate "
             f"inspect, debate solve play, or a chat model"
         )
     with policy_of(with_tools(config, "none"), weights_named(run, weights, what)) as unopened:
@@ -59,10 +61,7 @@ def chat(
 
 @dataclass(slots=True)
 class Talk:
-    """A conversation with a policy. ``everything``: all messages.
-
-    ``messages``: those that the model still sees.
-    """
+    """A conversation with a policy. ``everything``: all messages. ``messages``: those still in context."""
 
     policy: Policy
     system: str
@@ -72,9 +71,9 @@ class Talk:
     everything: list[Message] = field(default_factory=list[Message])
 
     def answer(self, text: str) -> str:
-        """Return the reply to a message. The oldest exchanges are dropped if the context is full.
+        """Return the reply to a message. Drop the oldest exchanges if the context is full.
 
-        A message that does not fit alone is not sent, and the reply says so.
+        If the message alone does not fit, return a note and do not send the message.
         """
         limit, count, most = context_limit(self.policy), token_counter(self.policy), self.usual.max_tokens
         own = Message("user", whole_text(text))
@@ -83,7 +82,7 @@ class Talk:
             while self.messages and count(self._shown([*self.messages, own])) > limit - most:
                 del self.messages[:2]
             if (length := count(self._shown([own]))) > limit - most:
-                return f"(a message of {length:,} tokens is too long for the context of {limit:,}: not said)"
+                return f"(not sent: a message of {length:,} tokens is too long for the context of {limit:,})"
         number, shown = len(self.everything) // 2, self._shown([*self.messages, own])
         seed, turn = derive_seed(self.seed, "chat", number), TurnId(0, number)
         request = replace(self.usual, messages=shown, max_tokens=most, seed=seed, turn=turn)
@@ -100,10 +99,10 @@ class Talk:
 
 
 def _said() -> Iterator[str]:
-    """Yield the input line by line, until the end or /quit, without blank lines."""
+    """Yield the lines of the input that are not blank, until the end or /quit."""
     typed = sys.stdin.isatty() and sys.stdout.isatty()
     if typed:
-        plain_console(stderr=True).print(f"{RESET} forgets what was said, {QUIT} ends")
+        plain_console(stderr=True).print(f"{RESET} clears the conversation, {QUIT} exits")
     while True:
         try:
             line = input("> ") + "\n" if typed else sys.stdin.readline()

@@ -1,4 +1,4 @@
-"""Output of commands: lines, tables, bars, JSON and errors, in any encoding."""
+"""Output of commands: lines, tables, progress bars, JSON and errors, in any encoding."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
     from debate_rl.metrics.intervals import Estimate
 
 Lines: TypeAlias = Sequence[Sequence[str]]
-"""The rows of a table, heads first."""
+"""The rows of a table, starting with the header."""
 
 
 NARROW: Mapping[str, Any] = {"box": SIMPLE_HEAD, "padding": (0, 1, 0, 0), "pad_edge": False}
-"""Settings of a table with many columns in a terminal."""
+"""Settings of rich for a table with many columns."""
 
 NO_GO, WRONG, INTERRUPTED, TERMINATED = 1, 2, 130, 143
-"""Exit codes: an alarm or a failed doctor; a user error; 128 plus the number of SIGINT or SIGTERM."""
+"""Exit codes for an alarm or a failed doctor, a user error, SIGINT and SIGTERM (128 + signal number)."""
 LONGEST = 2000
-"""Maximum characters of an error line."""
+"""Maximum length of an error line in characters."""
 HOME = Path(__file__).parents[2]
-"""The folder that holds our packages."""
+"""The folder that contains the packages of debate-rl."""
 PACKAGES = ("debate", "envs", "rewards", "learner", "transcripts")
 EXTRAS: dict[str, str] = dict.fromkeys(("torch", "transformers", "peft", "safetensors"), "train")
 EXTRAS |= {"pyarrow": "train", "httpx": "openai", "vllm": "vllm", "bitsandbytes": "quantize"}
@@ -46,24 +46,24 @@ STDOUT_NAME = "-"
 """The file name that means standard output."""
 STDOUT = "standard output"
 PIPE_CLOSED = 141
-"""The exit code of a command whose reader has gone: 128 plus the number of SIGPIPE."""
+"""Exit code after the reader of the output closed the pipe (128 + SIGPIPE)."""
 
 
 class PlainConsole(Console):
     """Prints text unchanged: without markup, colour, wrapping, or terminal control sequences."""
 
     def print(self, *objects: Any, **settings: Any) -> None:
-        """Print texts with unprintable characters marked. Other objects are printed as rich does."""
+        """Print strings with unprintable characters replaced, and other objects as rich prints them."""
         super().print(*(printed(one) if isinstance(one, str) else one for one in objects), **settings)
 
 
 def printed(text: str) -> str:
-    """Return a text with its invisible characters marked, so that it can be printed."""
+    """Return a text with a visible sign in place of each unprintable character."""
     return "\n".join(map(printable, text.split("\n")))
 
 
 def plain_console(*, stderr: bool = False, quiet: bool = False) -> PlainConsole:
-    """Return a console for plain text. It prints nothing if ``quiet``."""
+    """Return a console for plain text, which prints nothing if ``quiet``."""
     return PlainConsole(stderr=stderr, quiet=quiet, markup=False, highlight=False, soft_wrap=True)
 
 
@@ -81,9 +81,10 @@ def text_table(
     no_wrap: bool = False,
     **settings: Any,
 ) -> Table:
-    """Return a table of texts without markup. ``settings`` are those of rich's Table.
+    """Return a table of texts without markup.
 
     ``align``: l or r for each column; the last letter also applies to all further columns.
+    ``settings``: those of rich's Table.
     """
     table = Table(**settings)
     for index, head in enumerate(heads):
@@ -95,9 +96,9 @@ def text_table(
 
 
 def print_table(lines: Lines, title: str | None = None, *, fixed: int = 1, align: str = "") -> None:
-    """Print a table with its heads first. In a narrow terminal it is split into parts, one below the other.
+    """Print a table whose first row is the header. If the terminal is too narrow, print it in parts.
 
-    ``fixed``: the number of first columns that every part repeats. ``align``: as for ``text_table``.
+    ``fixed``: the number of leading columns that every part repeats. ``align``: as for ``text_table``.
     """
     width = max(len(title or ""), sum(map(max, _widths(lines))) + 1)
     console = wide_console(width)
@@ -129,14 +130,17 @@ def _parts(lines: Lines, width: int, fixed: int) -> Iterator[Lines]:
 
 
 def with_interval(estimate: Estimate, *, signed: bool = False, none: str = "") -> str:
-    """Return a rate, or a difference of rates, with its interval, or "none" without an interval."""
+    """Return a rate, or if ``signed`` a difference of rates, with its interval.
+
+    ``none`` replaces the bounds of an interval that is unknown or infinite.
+    """
     write, least = (signed_share, -1.0) if signed else (share, 0.0)
     bounds = interval(max(least, estimate.low), min(1.0, estimate.high), write, none=none)
     return f"{write(estimate.value)} ({bounds})" if bounds else write(estimate.value)
 
 
 def progress_bar() -> Progress:
-    """Return a progress bar on stderr that vanishes at its end. It only shows in a terminal."""
+    """Return a progress bar on stderr. It appears only in a terminal and disappears at the end."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
@@ -147,7 +151,7 @@ def progress_bar() -> Progress:
 
 
 def write_json(file: str | Path, figures: object) -> None:
-    """Replace a file by the figures as JSON, or print them if its name is "-"."""
+    """Write the figures as JSON to a file, or to standard output if the name is "-"."""
     from debate.files import write_text
 
     text = json.dumps(figures, indent=1, allow_nan=False) + "\n"
@@ -158,7 +162,7 @@ def write_json(file: str | Path, figures: object) -> None:
 
 
 class Ended(SystemExit):
-    """A command that a signal stopped. ``line``: its last output. ``code``: its exit code."""
+    """The early end of a command, such as by a signal. ``line``: its last output. ``code``: its exit code."""
 
     def __init__(self, line: str, code: int) -> None:
         super().__init__(code)
@@ -174,7 +178,7 @@ def one_line(error: BaseException | str) -> str:
     'train.jsonl: No such file or directory'
     """
     text = " ".join(_text_of(error).split()) or type(error).__name__
-    if len(text) > LONGEST:  # a value of a file of others
+    if len(text) > LONGEST:  # it quotes a value from a file
         text = f"{text[: LONGEST - 100]} ... {text[-80:]}"
     return "".join(c if c.isprintable() else "�" for c in text)  # imports nothing: a package may be missing
 
@@ -216,7 +220,7 @@ def refuse_torchrun(words: Sequence[str], environment: Mapping[str, str]) -> Non
 
 
 def refuse_shadows(home: Path = HOME) -> None:
-    """Raise ImportError if a folder or file of the user's hides one of our packages."""
+    """Raise ImportError if another folder or file hides a package of debate-rl."""
     for name in PACKAGES:
         spec = find_spec(name)
         file = Path(spec.origin).resolve() if spec and spec.origin else None
@@ -228,12 +232,12 @@ def refuse_shadows(home: Path = HOME) -> None:
             owner = file.parent if file.name == "__init__.py" else file
             raise ImportError(
                 f"{owner} hides debate-rl's own package {name!r}; rename it, "
-                "or take its folder out of PYTHONPATH and run from elsewhere"
+                "or remove its folder from PYTHONPATH and run from another folder"
             )
 
 
 def take_any_encoding() -> None:
-    """Print characters that the encoding lacks as escapes, and ignore closed streams."""
+    """Print characters outside the encoding as escapes, and discard output to closed streams."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -244,9 +248,9 @@ def take_any_encoding() -> None:
 
 @contextmanager
 def progress_of(folder: str | Path) -> Iterator[Callable[..., None]]:
-    """Yield the function that shows progress: a bar with the time left in a terminal, lines in a pipe.
+    """Yield a function that shows progress: a bar with the remaining time in a terminal, lines in a pipe.
 
-    It is called as ``Tell`` is, with or without the amount of unfinished work.
+    Its arguments are those of ``Tell``; the last one, the amount of work done, is optional.
     """
     from debate_rl.metrics.progress import parts_shown
 
@@ -267,9 +271,9 @@ def progress_of(folder: str | Path) -> Iterator[Callable[..., None]]:
 
 @contextmanager
 def quiet_pipe() -> Generator[None]:
-    """End the command silently if its reader has gone, as with ``| head``.
+    """Exit silently if the reader of the output has closed the pipe, as with ``| head``.
 
-    Any other error of standard output, such as a full disk, is an OSError.
+    Raise OSError for any other error of standard output, such as a full disk.
     """
     try:
         try:
@@ -280,13 +284,13 @@ def quiet_pipe() -> Generator[None]:
         _end_if_unread()
         raise
     except OSError as error:
-        from debate.files import name_error  # loads pydantic, which a page of help has no use for
+        from debate.files import name_error  # loads pydantic, which help pages do not need
 
-        name_error(error, STDOUT)  # whatever else is written to has a name
+        name_error(error, STDOUT)  # errors of other files already have a name
         if error.filename == STDOUT:
             _to_nowhere(sys.stdout)
         raise
-    except SystemExit as ended:  # so typer and rich end a command that met a broken pipe
+    except SystemExit as ended:  # typer and rich raise this after a broken pipe
         if isinstance(ended.__context__, BrokenPipeError):
             _end_if_unread()
         raise
@@ -299,10 +303,10 @@ def _end_if_unread() -> None:
 
 
 def _is_unread(stream: TextIO) -> bool:
-    """Return whether the reader of standard output has gone, in which case rich discards the output."""
+    """Return True if the reader has closed the pipe, or if rich has replaced the pipe by /dev/null."""
     try:
         fd = stream.fileno()
-    except OSError:  # it is no file, as in a notebook
+    except OSError:  # the stream is not a file, as in a notebook
         return False
     watch = select.poll()
     watch.register(fd, 0)

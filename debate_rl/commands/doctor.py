@@ -1,4 +1,4 @@
-"""``debate doctor CONFIG [key=value ...]``: whether a recipe is ready, or which keys to change."""
+"""``debate doctor CONFIG [key=value ...]``: check whether a recipe is ready to train."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from debate_rl.sampling.load_problems import Problems, load_run_problems
 def doctor(
     config: RecipeOrRun,
     overrides: Overrides = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Check the inputs only, without sampling.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Check only the inputs, without sampling.")] = False,
     problems: Annotated[int, typer.Option(min=1, help="Hold debates on this many problems.")] = 50,
     json: JsonFile = None,
 ) -> None:
-    """Check whether a recipe is ready to train: its inputs, then a few debates. Exit code 1 if it is not."""
+    """Check whether a recipe is ready to train: its inputs, then a few debates. Exit with code 1 if not."""
     run, settings = open_run_or_recipe(config, overrides or ())
     console, aside = plain_console(quiet=json == STDOUT_NAME), plain_console(stderr=True)
     checks: list[Check] = []
@@ -37,7 +37,7 @@ def doctor(
             console.print(check.line())
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # each is a check
+        warnings.simplefilter("ignore")  # each warning becomes a check
         try:
             data = load_run_problems(settings)
         except (ValueError, OSError) as error:
@@ -48,7 +48,7 @@ def doctor(
         if data is not None and not quick and is_go(checks):
             note(_debate_checks(settings, data, run, problems))
     if not quick and not is_go(checks) and not any(check.name == "base accuracy" for check in checks):
-        aside.print("no debate is held before these are mended")
+        aside.print("no debates were held; first fix the errors above")
     console.print(summary(checks))
     figures = {"go": is_go(checks), "summary": summary(checks), "checks": [asdict(check) for check in checks]}
     if json is not None:
@@ -58,7 +58,7 @@ def doctor(
 
 
 def _input_checks(config: Config, data: Problems) -> list[Check]:
-    """Return the checks that sample nothing. One of them covers all errors that a start would raise."""
+    """Return the checks that need no sampling. The last one reports any error at the start of training."""
     from debate_rl.preflight import inputs  # loads torch
     from debate_rl.preflight.start import checked_problems
 
@@ -75,11 +75,11 @@ def _input_checks(config: Config, data: Problems) -> list[Check]:
         refuse_missing_parts(config)
     except (ValueError, ImportError) as error:
         return [*found, Check("start", "bad", None, one_line(error))]
-    return [*found, Check("start", "ok", None, "a run would begin with these settings")]
+    return [*found, Check("start", "ok", None, "training can start with these settings")]
 
 
 def _debate_checks(config: Config, data: Problems, run: Path | None, count: int) -> list[Check]:
-    """Return the checks that hold a few debates."""
+    """Hold a few debates and return their checks."""
     from debate_rl.preflight.debates import debate_checks, hold, opened_policy, size_line
 
     tell = plain_console(stderr=True).print

@@ -1,4 +1,4 @@
-"""``debate eval``: direct solutions, debate and self-consistency at equal tokens, with intervals."""
+"""``debate eval``: compare direct solutions, debate and self-consistency at equal tokens."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from debate_rl.runs.checkpoint import step_of
 from debate_rl.runs.weights import named_weights
 
 WATCH_S = 10.0
-"""Seconds between two looks for a new checkpoint."""
+"""Seconds between checks for a new checkpoint."""
 MAX_SAMPLES = 10_000
 
 
@@ -49,7 +49,7 @@ Named = Annotated[
     list[str],
     typer.Argument(
         metavar="RUN|CONFIG... [KEY=VALUE...]",
-        help="Folders of runs, or recipes (their model before training). held_out.* sets the problems.",
+        help="Folders of runs, or recipes (evaluates the untrained model). held_out.* sets the problems.",
     ),
 ]
 
@@ -60,26 +60,30 @@ def evaluate(
         str | None,
         typer.Option(
             show_default="start,newest",
-            help="newest, best, start (before training), all, the step of a checkpoint, or several (a,b).",
+            help="newest, best, start (before training), all, the step of a checkpoint, or a list a,b.",
         ),
     ] = None,
     suite: Annotated[
         str | None,
-        typer.Option(metavar="NAME|FILE", help="Evaluate on the sets of a suite (docs/evaluation.md)."),
+        typer.Option(metavar="NAME|FILE", help="Evaluate on the data sets of a suite (docs/evaluation.md)."),
     ] = None,
     on: OnOption = None,
     problems: ProblemsOption = None,
     seed: SeedOption = 0,
     seeds: Annotated[
         int,
-        typer.Option(callback=positive, help="Hold this many debates on each problem, from --seed on."),
+        typer.Option(
+            callback=positive, help="Number of debates per problem, with consecutive seeds from --seed."
+        ),
     ] = 1,
     samples: Annotated[
-        int, typer.Option(help="Sample at least this many direct solutions of each problem, for pass@k.")
+        int, typer.Option(help="Minimum number of direct solutions per problem, for pass@k.")
     ] = 0,
     direct: Annotated[
         bool,
-        typer.Option("--direct", help="Hold no debates: solutions of one agent alone, --samples of each."),
+        typer.Option(
+            "--direct", help="Hold no debates: sample only direct solutions, --samples per problem."
+        ),
     ] = False,
     greedy: Annotated[
         bool, typer.Option("--greedy", help="Also sample one direct solution at temperature 0.")
@@ -88,16 +92,22 @@ def evaluate(
         str, typer.Option(metavar="A,B", help="Also grade direct solutions in these modes (docs/grading.md).")
     ] = "",
     sweep: Annotated[
-        str, typer.Option(metavar="KEY=A,B", help="Evaluate each of these values, e.g. shots.count=0,4,8.")
+        str,
+        typer.Option(metavar="KEY=A,B", help="Evaluate with each of these values, e.g. shots.count=0,4,8."),
     ] = "",
     strategies: Annotated[
-        str, typer.Option(metavar="A,B", help="Compare these strategies instead, or all (docs/solve.md).")
+        str,
+        typer.Option(
+            metavar="A,B", help="Compare these strategies instead; all: all of them (docs/solve.md)."
+        ),
     ] = "",
     judge: JudgeOption = None,
     out: OutFolder = None,
     json: JsonFile = None,
     table: TableFile = None,
-    watch: Annotated[bool, typer.Option("--watch", help="Evaluate checkpoints as they appear.")] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Evaluate each new checkpoint of a run in training.")
+    ] = False,
 ) -> None:
     """Compare direct solutions, debate and self-consistency at equal tokens. The same command resumes."""
     options = EvalOptions(
@@ -122,7 +132,7 @@ def evaluate(
 def ladder(
     what: Named,
     rungs: Annotated[
-        str, typer.Option(metavar="A,B", help="Only these rungs (docs/solve.md); default: all.")
+        str, typer.Option(metavar="A,B", help="Methods to compare (docs/solve.md); default: all.")
     ] = "ladder",
     samples: Annotated[int, typer.Option(min=1, help="Number of solutions to select from.")] = SAMPLES,
     on: OnOption = None,
@@ -133,7 +143,7 @@ def ladder(
     out: OutFolder = None,
     json: JsonFile = None,
 ) -> None:
-    """Compare debate with cheaper methods at equal cost, as --strategies does. The same command resumes."""
+    """Compare debate with cheaper methods at equal cost. The same command resumes."""
     options = EvalOptions(tuple(on or ()), seed, samples=samples, out=out)
     subjects = subjects_of(what, problems, weights, options)
     compare(tasks_of(subjects, weights, options), rungs, judge=judge, json=json)
@@ -161,21 +171,21 @@ def subjects_of(
     *,
     watch: bool = False,
 ) -> list[Subject]:
-    """Return the named runs and recipes. ValueError, before any work, if the result could not be written."""
+    """Return the named runs and recipes. Raise ValueError if the words and options do not fit together."""
     names, overrides = named_and_set(words)
     overrides += limited(problems)
     if not names:
-        raise ValueError("eval: name the folder of a run, or a recipe, as in debate eval runs/debate")
+        raise ValueError("eval: name a recipe or the folder of a run, as in debate eval runs/debate")
     if not 0 <= options.samples <= MAX_SAMPLES:
-        raise ValueError(f"--samples {options.samples}: needs 0 to {MAX_SAMPLES}")
+        raise ValueError(f"--samples {options.samples}: must be from 0 to {MAX_SAMPLES}")
     if twice := [name for name, count in Counter([*names, *options.on]).items() if count > 1]:
         raise ValueError(f"{twice[0]}: is given twice")
     named = weights or ""
     several = len(names) > 1 or len(options.on) > 1 or named == "all" or "," in named or options.compact
     if options.out is not None and (several or not options.out):
-        raise ValueError("--out: names the folder of a single evaluation; leave it out for several")
+        raise ValueError("--out: only for a single evaluation; leave out --out for several evaluations")
     if watch and (len(names) != 1 or weights is not None):
-        raise ValueError("--watch: needs one run, and evaluates all of its checkpoints")
+        raise ValueError("--watch: evaluates all checkpoints of a single run; name one run and no --weights")
     return [Subject(name, tuple(overrides)) for name in names]
 
 
@@ -191,7 +201,7 @@ def _watch(subject: Subject, options: EvalOptions, shown: Callable[[Sequence[Eva
     while last < steps:
         try:
             new = [weights for weights in named_weights(run, "all") if weights not in seen]
-        except ValueError:  # none yet
+        except ValueError:  # there is no checkpoint yet
             new = []
         for weights in new:
             seen.add(weights)

@@ -15,19 +15,19 @@ from debate_rl.formatting import counted, title
 from debate_rl.metrics.intervals import Estimate
 
 CUT_OFF = ("direct/truncated", "debate/truncated")
-"""Printed with accuracies: a reply cut off at its limit has no answer."""
+"""Figures shown next to accuracies, because a reply that is cut off at its limit has no answer."""
 SMALL = 100
 """With fewer problems, intervals are wide and differences between models are mostly noise."""
 CHOSEN_BY = ("debate/winner/accuracy", "direct/accuracy")
-"""The figures that choose the best checkpoint; the first available one counts."""
+"""Figures that select the best checkpoint. The first available figure is used."""
 
 
 def show(
     results: Sequence[Evaluated], *, json_file: str | None, table_file: str | None, compact: bool = False
 ) -> None:
-    """Print a table for each data set, and one for all if there are several. Write the requested files.
+    """Print a table for each data set and, if there are several, a table of all. Write the requested files.
 
-    ``compact``: print only the table for all; the files have the others.
+    ``compact``: print only the table of all data sets. The files contain the other tables too.
     """
     evaluated, say = by_data(results), plain_console().print
     tables = {data: figures_table(by_name) for data, by_name in evaluated.items()}
@@ -84,9 +84,9 @@ def as_text(tables: Mapping[str, Lines], kind: str) -> str:
 
 
 def comparison(results: Sequence[Evaluated]) -> list[list[str]]:
-    """Return a table with a line for each data set and evaluation, and its gains over the first evaluation.
+    """Return a table with a line for each data set and evaluation, with gains over the first evaluation.
 
-    Roles, overlaps and failures are shown if there are any.
+    It includes roles, overlaps and failures if there are any.
     """
     evaluated = by_data(results)
     known = dict.fromkeys(name for one in results if one.scores for name in one.scores.values)
@@ -135,7 +135,7 @@ def _gain_cell(figure: str, scores: Scores, base: Scores) -> str:
 
 
 def label_title(label: str) -> str:
-    """Return the title of a figure without changing brackets that hold a level or a subject.
+    """Return the title of a figure. A level or a subject in brackets remains unchanged.
 
     >>> label_title("debate/accuracy/round_0 [subject a_b]"), label_title("debate/winner_minus_direct")
     ('debate accuracy, round 0 [subject a_b]', 'debate winner minus direct')
@@ -175,7 +175,7 @@ def result_rows(results: Sequence[Evaluated]) -> list[dict[str, object]]:
 
 
 class Best(NamedTuple):
-    """The weights of a run with the highest figure on a data set, among ``of`` evaluated ones."""
+    """The weights of a run with the highest figure on a data set, among ``of`` evaluated weights."""
 
     data: str
     run: str
@@ -186,7 +186,7 @@ class Best(NamedTuple):
 
 
 def best_of(results: Sequence[Evaluated]) -> Iterator[Best]:
-    """Yield the best checkpoint of each run on each data set if several were evaluated."""
+    """Yield the best checkpoint of each run on each data set, if several checkpoints were evaluated."""
     for data, by_name in by_data(results).items():
         for run in dict.fromkeys(name.rpartition("@")[0] for name in by_name if "@" in name):
             own = {name: each for name, each in by_name.items() if name.rpartition("@")[0] == run}
@@ -201,11 +201,11 @@ def best_of(results: Sequence[Evaluated]) -> Iterator[Best]:
 
 
 def _closing(results: Sequence[Evaluated]) -> Iterator[str]:
-    """Yield the best checkpoints, unknown overlaps, and failures."""
+    """Yield lines on best checkpoints, unknown overlaps, test-time learning, and failures."""
     for best in best_of(results):
         figure, value = label_title(best.figure), cell(Row(best.figure, best.estimate))
         head = f"best of {best.run} on {best.data}: {best.evaluation}"
-        yield f"{head}, {figure} {value}, the highest of {best.of} on these problems"
+        yield f"{head}, {figure} {value}, the highest of {best.of} evaluations on these problems"
     shared = (one.facts.get(IN_TRAINING, "") for one in results)
     for reason in dict.fromkeys(text for text in shared if ":" in text):
         yield f"overlap with training {reason}"
@@ -219,11 +219,11 @@ def _closing(results: Sequence[Evaluated]) -> Iterator[str]:
 
 
 def notes(by_name: Mapping[str, Scores]) -> Iterator[str]:
-    """Yield notes on the figures of a data set, each once, with the evaluations that it applies to."""
+    """Yield each note on the figures of a data set once, with the evaluations that it applies to."""
     first, base = next(iter(by_name.items()))
     yield "95% intervals are clustered by problem, differences paired by problem."
     if len(by_name) > 1:
-        yield f"a gain is over the problems with a value in both, against {one_line(first)}."
+        yield f"gains are relative to {one_line(first)}, over the problems with a value in both."
     names_of: dict[str, list[str]] = {}
     for name, scores in by_name.items():
         for note in _notes(scores, base):
@@ -233,27 +233,27 @@ def notes(by_name: Mapping[str, Scores]) -> Iterator[str]:
 
 
 def _notes(scores: Scores, base: Scores) -> Iterator[str]:
-    sampled = f"{counted(scores.samples, 'direct solution')} of each by one agent alone, and no debate."
+    sampled = f"{counted(scores.samples, 'direct solution')} per problem, and no debate."
     if "direct/self_consistency" in scores.values:
         majority = f"self-consistency is the majority of {scores.samples} direct solutions"
-        sampled = f"{majority}, which spend the generated tokens of a debate."
+        sampled = f"{majority}, which cost as many generated tokens as a debate."
     yield f"{len(scores.problems)} problems, graded as {scores.mode}; {sampled}"
     common = base.problems.keys() & scores.problems
     others = sum(base.problems[id] != scores.problems[id] for id in common)
     if others:
-        yield f"{others} problems have the id of another problem of the first evaluation, and no gain."
+        yield f"{others} problems have no gain: in the first evaluation, their ids name different problems."
     for count, figures in partly_shared(scores, base).items():
         names = ", ".join(map(label_title, figures))
         shared = counted(count, "problem")
-        yield f"gain of {names}: over the {shared} with a value in both; each column is over all of its own."
+        yield f"gain of {names}: over the {shared} with a value in both; columns are over all their problems."
     if scores.ungraded:
         yield f"{scores.ungraded} problems are left out: the grader gave no verdict on an answer."
     if len(scores.problems) < SMALL:
-        yield f"fewer than {SMALL} problems: read the intervals before any difference."
+        yield f"fewer than {SMALL} problems: differences may be noise, so read the intervals first."
 
 
 def partly_shared(scores: Scores, base: Scores) -> dict[int, list[str]]:
-    """Return the figures whose gain lacks some problems of an evaluation, with the number covered."""
+    """Return the figures whose gain covers only a part of the problems, by the number of problems covered."""
     found: dict[int, list[str]] = {}
     for figure in scores.values:
         gain = gain_of(figure, scores, base)

@@ -1,4 +1,4 @@
-"""``debate export RUN``: the weights of a run as a folder that transformers, peft and vLLM load."""
+"""``debate export RUN``: export the weights of a run for transformers, peft and vLLM."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ def export(
     run: RunFolder,
     merge: Annotated[bool, typer.Option("--merge", help="Merge a LoRA adapter into its base model.")] = False,
     judge: Annotated[
-        bool, typer.Option("--judge", help="Write its prompts and protocol too: a judge for --judge FOLDER.")
+        bool, typer.Option("--judge", help="Also export prompts and protocol, to use the folder as --judge.")
     ] = False,
     out: Annotated[
         str | None,
         typer.Option(
-            metavar="FOLDER", help="Write to this folder; default RUN/export, of a judge RUN/judge."
+            metavar="FOLDER", help="Write to this folder; default: RUN/export, or RUN/judge with --judge."
         ),
     ] = None,
     dtype: Annotated[
         str | None,
-        typer.Option(help="Store weights as float32, bfloat16 or float16; default: as they were trained."),
+        typer.Option(help="Store weights as float32, bfloat16 or float16; default: as in training."),
     ] = None,
     json: JsonFile = None,
     overrides: Overrides = None,
@@ -47,7 +47,7 @@ def export(
     say(f"done: {done.kind} weights of {done.checkpoint} in {done.folder}\n")
     say(loading_code(done.folder))
     if judge:
-        say(f"\nSolutions of another model are selected by it with --judge {done.folder}:")
+        say(f"\nTo select solutions of another model with this judge, use --judge {done.folder}:")
         say(f"  debate solve MODEL PROBLEM --strategy swiss --judge {done.folder}")
     if json is not None:
         write_json(json, {name: str(value) for name, value in done._asdict().items()})

@@ -1,4 +1,4 @@
-"""``debate inspect RUN``: a run's debates in the terminal, as lines, in a browser or in an HTML file."""
+"""``debate inspect RUN``: show debates in the terminal, as lines, in a browser or in an HTML file."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def inspect(
         typer.Argument(
             metavar="[ACTION] [ARGS]",
             help=", ".join(f"{name} {one.arguments}".strip() for name, one in ACTIONS.items())
-            + ". Without: the terminal application, or ls where there is no terminal. Each has a page: "
-            "debate inspect ls --help.",
+            + ". Default: the terminal application, or ls if there is no terminal. Each action "
+            "has a help page: debate inspect ls --help.",
         ),
     ] = None,
     filter: FilterOption = "",
@@ -46,15 +46,13 @@ def inspect(
         ),
     ] = None,
     after: Annotated[
-        str | None, typer.Option(metavar="ID", help="ls: start after this debate, for the next page.")
+        str | None, typer.Option(metavar="ID", help="ls: start the list after this debate.")
     ] = None,
     newest: Annotated[bool, typer.Option("--newest", help="ls: show the newest debates first.")] = False,
     raw: Annotated[
-        bool, typer.Option("--raw", help="show: print replies as written, with thinking.")
+        bool, typer.Option("--raw", help="show: print unchanged replies, including thinking.")
     ] = False,
-    prompts: Annotated[
-        bool, typer.Option("--prompts", help="show: print the prompt that each turn read.")
-    ] = False,
+    prompts: Annotated[bool, typer.Option("--prompts", help="show: print the prompt of each turn.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON (docs/inspector.md).")] = False,
     turn: Annotated[
         str | None,
@@ -63,10 +61,13 @@ def inspect(
     web: Annotated[bool, typer.Option("--web", help="Show the debates in a browser.")] = False,
     host: Annotated[
         str | None,
-        typer.Option(help="--web: the address to listen on; default: 127.0.0.1. Any other needs a token."),
+        typer.Option(
+            help="--web: the address to listen on; default: 127.0.0.1. Any other address requires a token."
+        ),
     ] = None,
     port: Annotated[
-        int | None, typer.Option(min=0, max=65535, help="--web: use this port; default: 8123; 0: a free one.")
+        int | None,
+        typer.Option(min=0, max=65535, help="--web: use this port; default: 8123; 0: any free port."),
     ] = None,
     open: Annotated[bool, typer.Option("--open", help="--web: open the browser.")] = False,
     export: Annotated[
@@ -74,7 +75,7 @@ def inspect(
         typer.Option(
             metavar="FILE",
             callback=writable,
-            help="Write debates to one HTML file: 200, or --limit.",
+            help="Write up to 200 debates, or --limit, to one HTML file.",
         ),
     ] = None,
 ) -> None:
@@ -92,14 +93,14 @@ def inspect(
         raise ValueError(
             "--web and --export allow --filter but no ACTION; --export also allows --limit and --newest"
         )
-    compile_filter(filter)  # says what is wrong before a screen or a port is taken
+    compile_filter(filter)  # raises before a screen or a port is opened
     if export is not None:
         _write_page(run, filter, export, limit, newest=newest)
     elif web:
         from debate_rl.inspector.web import serve
 
         address = {"host": host or "127.0.0.1", "port": 8123 if port is None else port}
-        with suppress(KeyboardInterrupt):  # how it is ended
+        with suppress(KeyboardInterrupt):  # Ctrl-C ends the server
             serve(run, filter=filter, open_browser=open, **address)
     elif not action and not json and sys.stdin.isatty() and sys.stdout.isatty():
         from debate_rl.inspector.terminal import run_terminal
@@ -110,7 +111,7 @@ def inspect(
 
 
 def _write_page(run: str, filter: str, file: str, limit: int | None, *, newest: bool) -> None:
-    """Write the debates of a filter to one file and print their number."""
+    """Write the debates that match a filter to one HTML file and print their number."""
     from debate_rl.inspector.web import need_packages
 
     need_packages()
@@ -120,12 +121,12 @@ def _write_page(run: str, filter: str, file: str, limit: int | None, *, newest: 
         index_text(store, filter)
         done = export_html(store, filter, file, limit=limit or LIMIT, newest=newest)
     left = done.matching - done.written
-    rest = f"; {left} more match, and --limit {done.matching} would take them all" if left else ""
+    rest = f"; {left} more match, and --limit {done.matching} writes all" if left else ""
     plain_console().print(f"{file}: {done.written} debates{rest}")
 
 
 def _refuse_unknown(words: Sequence[str], command: Any) -> None:
-    """Raise ValueError for an unknown option. A filter term has at most one dash."""
+    """Raise ValueError for an unknown option. Words with a single dash may belong to a filter."""
     known = [name for param in command.params for name in param.opts if name.startswith("--")]
     for word in words:
         if word.startswith("--"):
@@ -137,7 +138,7 @@ class InspectCommand(Command):
     """``debate inspect``, which has a help page for each action: ``debate inspect ls --help``."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Note the action, for help that is printed during parsing."""
+        """Store the action for the help page, which is printed during parsing."""
         ctx.meta[__name__] = next((word for word in args if word in ACTIONS), None)
         return super().parse_args(ctx, args)
 

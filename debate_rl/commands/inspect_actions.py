@@ -63,12 +63,12 @@ class LineOptions:
     prompts: bool = False
 
     def given(self) -> list[str]:
-        """Return the given options that not every action uses."""
+        """Return the given options that only some actions accept."""
         return [name for name in SOME if getattr(self, name) not in (None, False, "")]
 
 
 class Action(NamedTuple):
-    """An action with its help page: arguments, text, used options and examples."""
+    """An action and its help page: arguments, text, accepted options and examples."""
 
     do: Callable[[Sequence[str], LineOptions, RunStore, Printer], None]
     arguments: str
@@ -104,13 +104,15 @@ def one_run(name: str) -> Path:
 
 @contextmanager
 def opened(run: Path) -> Iterator[RunStore]:
-    """Open a run with a progress bar for its index, and print what could not be read."""
+    """Open a run with a progress bar for its index, and print a note on unreadable data."""
     with _bar("index") as tell:
         store = RunStore.open(run, tell=tell)
     with store:
         if damage := store.damage:
             first = one_line(damage[0])
-            print(one_line(f"debate: note: {run}: {len(damage)} cannot be read: {first}"), file=sys.stderr)
+            print(
+                one_line(f"debate: note: {run}: {len(damage)} parts cannot be read: {first}"), file=sys.stderr
+            )
         yield store
 
 
@@ -124,7 +126,7 @@ def index_text(store: RunStore, filter: str) -> None:
 
 @contextmanager
 def _bar(name: str) -> Iterator[Callable[[int, int], None]]:
-    """Yield a function of the work done and the total that shows a bar on stderr, in a terminal only."""
+    """Yield a function that shows the work done and the total as a bar on stderr, only in a terminal."""
     progress = progress_bar()
     task = progress.add_task(name, total=None)
 
@@ -172,7 +174,7 @@ def _both(filter: str, words: Sequence[str]) -> str:
     """
     parts = [part for part in (filter, " ".join(words)) if part.strip()]
     for part in parts:
-        compile_filter(part)  # points into what was typed
+        compile_filter(part)  # an error points into the text that was typed
     return parts[0] if len(parts) == 1 else " ".join(f"({part})" for part in parts)
 
 
@@ -257,7 +259,7 @@ def _replays(rest: Sequence[str], options: LineOptions, store: RunStore, printer
 
 def _evaluations(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
     if rest:
-        raise ValueError("evaluations: takes no arguments; each listed part opens like a run")
+        raise ValueError("evaluations: takes no arguments; open a listed part with debate inspect FOLDER")
     notes: list[str] = []
     found = evaluations(store.run, notes)
     for one in found:
@@ -301,63 +303,63 @@ ACTIONS: Mapping[str, Action] = {
     "ls": Action(
         _list,
         "[FILTER]",
-        "List debates, all or those that a FILTER finds: votes, flags (docs/transcripts.md).",
+        "List all debates, or those that match FILTER (docs/transcripts.md), with votes and flags.",
         ("limit", "after", "newest", "filter"),
         ("inspect runs/mine ls winner:wrong flip:CW", "inspect runs/mine ls --newest --limit 10"),
     ),
     "show": Action(
         _show,
         "ID...",
-        "Show debates whole: problem, solutions, comparisons, grades and rewards. An ID is STEP.INDEX.",
+        "Show whole debates: problem, solutions, comparisons, grades and rewards. ID is STEP.INDEX.",
         ("raw", "prompts"),
         ("inspect runs/mine show 12.3", "inspect runs/mine show 12.3 --prompts"),
     ),
     "grep": Action(
         _grep,
         "WORDS [FILTER]",
-        "Find words that follow each other in replies, and print what stands around them.",
+        "Search replies for a sequence of words, and print each match with its context.",
         ("limit", "filter"),
         ('inspect runs/mine grep "let me check" winner:wrong',),
     ),
     "stats": Action(
         _stats,
         "[FILTER]",
-        "Print the figures of each step, over all debates or those that a FILTER finds.",
+        "Print the figures of each step, over all debates or those that match FILTER.",
         ("filter",),
         ("inspect runs/mine stats", "inspect runs/mine stats level:5"),
     ),
     "why": Action(
         _why,
         "ID",
-        "Tell why a turn was rewarded as it was, from its votes to its advantage.",
+        "Explain the rewards of a turn, from its votes to its advantage.",
         ("turn",),
         ("inspect runs/mine why 12.3 --turn 0.1",),
     ),
     "same": Action(
         _same,
         "PROBLEM [ID ID]",
-        "List the debates of a problem, in training and in evaluations, or tell how two of them differ.",
+        "List the debates on a problem in training and evaluations, or compare two of them.",
         ("limit",),
         ("inspect runs/mine same gsm8k-17", "inspect runs/mine same gsm8k-17 3.0 12.4"),
     ),
     "replays": Action(
         _replays,
         "[NAME [ID]]",
-        "List what debate replay kept under other schemes, show one of them, or one debate of it.",
+        "List the stored results of debate replay, or show one replay, or one debate of a replay.",
         (),
         ("inspect runs/mine replays", "inspect runs/mine replays rewards.truth_weight=0.3-1a2b3c4d 12.3"),
     ),
     "evaluations": Action(
         _evaluations,
         "",
-        "List the evaluations of a run, those made in training too, with the command that opens each part.",
+        "List the evaluations of a run, during and after training, with the command that opens each part.",
         (),
         ("inspect runs/mine evaluations", "inspect runs/mine/evaluations/step_000050-1a2b3c4d/debates"),
     ),
     "pairs": Action(
         _pairs,
         "[N]",
-        "Tell how the judge in training and the start judge judge fixed pairs under attack, or one of them.",
+        "Compare the current judge with the start judge on fixed pairs under attack, or on pair N.",
         (),
         ("inspect runs/mine pairs", "inspect runs/mine pairs 3"),
     ),

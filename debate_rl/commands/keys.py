@@ -1,4 +1,4 @@
-"""``debate keys``: all keys of recipes and of the command line."""
+"""``debate keys``: list the keys of recipes, which the command line can override."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ def keys(
         typer.Argument(metavar="WORD", help="A key, a table such as learner, or a word to search for."),
     ] = None,
     show_all: Annotated[
-        bool, typer.Option("--all", help="Every key, not only the twelve basic ones.")
+        bool, typer.Option("--all", help="List all keys, not only the twelve basic keys.")
     ] = False,
     json: Annotated[
         str | None,
         typer.Option(
             metavar="FILE",
             callback=writable,
-            help="Write the keys to this file, without WORD all of them; - is stdout, without the list.",
+            help="Also write these keys, or without WORD all keys, to this file; - is stdout, without the list.",
         ),
     ] = None,
 ) -> None:
-    """List the keys of a recipe with type, default and meaning: twelve basic keys, or all."""
+    """List twelve basic keys of a recipe, or all keys, with type, default and meaning."""
     console = Console(highlight=False, quiet=json == STDOUT_NAME)
     every = {name: key for name, key in all_keys(Config).items() if table_of(key.field.annotation) is None}
     listed = listed_keys(Config)
@@ -52,27 +52,29 @@ def keys(
         also = f" Also {', '.join(same)}." if show_all and same else ""
         console.print(Padding(Text(_meaning(key) + also), (0, 0, 0, 4)))
     if part is None and not show_all:
-        console.print(f"\n{len(listed)} keys in all: debate keys --all, or debate keys WORD to search them.")
+        console.print(
+            f"\n{len(listed)} keys in total: debate keys --all lists them, debate keys WORD searches them."
+        )
     if json is not None:
         write_json(json, {"keys": [_plain(name, key) for name, key in (shown if part else every).items()]})
 
 
 def _plain(name: str, key: Key) -> dict[str, object]:
-    """Return a key as a dict for JSON. The default is written as on the command line, None without one."""
+    """Return a key as a dict for JSON. The default has the form of the command line; None: no default."""
     default = None if key.default is PydanticUndefined else _value(key.default)
     return {"name": name, "default": default, "type": _kind(key.field.annotation), "meaning": _meaning(key)}
 
 
 def _chosen(keys: dict[str, Key], part: str) -> dict[str, Key]:
-    """Return the keys of a table, or those with a word in their name or meaning.
+    """Return the keys of a table, or the keys with a word in their name or meaning.
 
-    ValueError if there are none.
+    Raise ValueError if there are none.
     """
     named = {name: key for name, key in keys.items() if f"{name}.".startswith(f"{part}.")}
     word = part.lower()
     chosen = named or {name: key for name, key in keys.items() if word in f"{name} {_meaning(key)}".lower()}
     if not chosen:
-        hint = did_you_mean(part, keys, "debate keys alone lists them all")
+        hint = did_you_mean(part, keys, "debate keys --all lists all keys")
         raise ValueError(f"no key contains {part!r} in its name or meaning; {hint}")
     return chosen
 

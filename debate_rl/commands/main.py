@@ -34,7 +34,7 @@ STOPPED = "stopped; the same command resumes a run from its newest checkpoint"
 
 
 class Entry(NamedTuple):
-    """A command: its group in the help, MODULE:FUNCTION in this package, and a description."""
+    """A command: its group on the help page, its MODULE:FUNCTION in this package, and its description."""
 
     group: str
     where: str
@@ -42,26 +42,26 @@ class Entry(NamedTuple):
 
 
 COMMANDS: dict[str, Entry] = {
-    "quickstart": Entry("Train", "quickstart:quickstart", "a tiny model learns by debate on a CPU"),
-    "doctor": Entry("Train", "doctor:doctor", "whether a recipe is ready to be trained"),
-    "train": Entry("Train", "train:train", "train by RL or supervised, or resume a run"),
-    "sweep": Entry("Train", "sweep:sweep", "runs with each of several values"),
-    "traces": Entry("Train", "traces:traces", "right replies of a teacher, to learn from"),
-    "export": Entry("Train", "export:export", "weights for transformers, peft and vLLM"),
-    "eval": Entry("Evaluate", "eval:evaluate", "held-out figures with intervals"),
-    "eval ladder": Entry("Evaluate", "eval:ladder", "debate and cheaper methods at equal cost"),
-    "eval passrate": Entry("Evaluate", "passrate:passrate", "how often a policy solves each problem"),
-    "eval regrade": Entry("Evaluate", "regrade:regrade", "stored replies under other graders"),
-    "solve": Entry("Ask", "solve:solve", "answers to problems by a strategy"),
-    "solve play": Entry("Ask", "play:play", "one debate, with its votes and rewards"),
-    "solve chat": Entry("Ask", "chat:chat", "talk to a model"),
-    "sandbox": Entry("Ask", "sandbox:sandbox", "programs in the sandbox"),
-    "inspect": Entry("Look", "inspect:inspect", "debates in the terminal, in lines or in a browser"),
-    "inspect prompts": Entry("Look", "prompts:prompts", "the exact prompts of a recipe"),
-    "inspect tokens": Entry("Look", "tokens:tokens", "one turn, token by token"),
-    "report": Entry("Look", "report:report", "how judging and training went"),
-    "replay": Entry("Look", "replay:replay", "the same debates under other rewards"),
-    "keys": Entry("Look", "keys:keys", "every key of a recipe"),
+    "quickstart": Entry("Train", "quickstart:quickstart", "train a tiny model by debate on a CPU"),
+    "doctor": Entry("Train", "doctor:doctor", "check whether a recipe is ready to train"),
+    "train": Entry("Train", "train:train", "train by RL or supervised learning, or resume a run"),
+    "sweep": Entry("Train", "sweep:sweep", "train several settings over several seeds"),
+    "traces": Entry("Train", "traces:traces", "collect right replies as training data"),
+    "export": Entry("Train", "export:export", "export weights for transformers, peft and vLLM"),
+    "eval": Entry("Evaluate", "eval:evaluate", "evaluate on held-out problems"),
+    "eval ladder": Entry("Evaluate", "eval:ladder", "compare debate with cheaper methods at equal cost"),
+    "eval passrate": Entry("Evaluate", "passrate:passrate", "measure how often a policy solves each problem"),
+    "eval regrade": Entry("Evaluate", "regrade:regrade", "grade stored replies in other modes"),
+    "solve": Entry("Ask", "solve:solve", "answer problems by a strategy"),
+    "solve play": Entry("Ask", "play:play", "hold one debate, and show its votes and rewards"),
+    "solve chat": Entry("Ask", "chat:chat", "chat with a model"),
+    "sandbox": Entry("Ask", "sandbox:sandbox", "run programs in the sandbox"),
+    "inspect": Entry("Look", "inspect:inspect", "show debates in the terminal, as lines or in a browser"),
+    "inspect prompts": Entry("Look", "prompts:prompts", "show the exact prompts of a recipe"),
+    "inspect tokens": Entry("Look", "tokens:tokens", "show one turn token by token"),
+    "report": Entry("Look", "report:report", "report how judging and training went"),
+    "replay": Entry("Look", "replay:replay", "recompute the rewards of stored debates"),
+    "keys": Entry("Look", "keys:keys", "list the keys of a recipe"),
 }
 EXAMPLES = r"""
 quickstart
@@ -111,9 +111,9 @@ keys temperature
 """
 """Example command lines, which the help page of a command shows."""
 LOOKING = {"doctor", "eval regrade", "sandbox", *(n for n, one in COMMANDS.items() if one.group == "Look")}
-"""Commands that only read a run. If stopped, they leave nothing to resume."""
+"""Commands that only read a run, so that a stopped command leaves nothing to resume."""
 FIRST_SPEAKS_S = 20.0
-"""How long a rank with an error waits for the first rank to print the same error."""
+"""Seconds that a rank with an error waits for rank 0 to print the same error."""
 MOVED = {
     **dict.fromkeys(("run", "sft"), "train"),
     **dict.fromkeys(("play", "chat"), "solve"),
@@ -124,7 +124,9 @@ MOVED = {
 
 
 def named(words: Sequence[str]) -> tuple[str, list[str]]:
-    """Return the command at the beginning of the words, and the remaining words. ValueError without one.
+    """Return the command at the beginning of the words, and the remaining words.
+
+    Raise ValueError if there is no such command.
 
     >>> named(["eval", "ladder", "RUN"]), named(["eval", "RUN"])
     (('eval ladder', ['RUN']), ('eval', ['RUN']))
@@ -165,14 +167,14 @@ def help_page() -> str:
         lines += ["", group]
         lines += [f"  {name:15} {one.about}" for name, one in COMMANDS.items() if one.group == group]
     ends = (
-        "debate COMMAND --help has options and examples. A mistake in a recipe or file is one line",
-        "and exit code 2; DEBATE_TRACEBACK=1 shows where. debate --version prints the version.",
+        "debate COMMAND --help lists options and examples. An error in a recipe or file prints one line and",
+        "exits with code 2; DEBATE_TRACEBACK=1 prints the traceback. debate --version prints the version.",
     )
     return "\n".join([*lines, "", *ends])
 
 
 def dispatch(words: Sequence[str]) -> None:
-    """Execute a command line. It always ends by SystemExit."""
+    """Execute a command line, and always raise SystemExit."""
     if not words or words[0] in ("-h", "--help"):
         print(help_page())
         sys.exit(0 if words else WRONG)
@@ -184,8 +186,8 @@ def dispatch(words: Sequence[str]) -> None:
 
 
 def run(command: Callable[[Sequence[str]], Any] = dispatch) -> None:
-    """Execute this process's command line. Each user error is one line on stderr."""
-    # Where a signal ends a round, some of its requests may not have begun.
+    """Execute the command line of this process. Print a user error as one line on stderr."""
+    # If a signal ends a round, some of its requests may not have started.
     warnings.filterwarnings("ignore", r"coroutine '.*' was never awaited", RuntimeWarning)
     warnings.formatwarning = lambda message, *_, **__: f"debate: note: {one_line(message)}\n"
     try:
@@ -199,20 +201,20 @@ def run(command: Callable[[Sequence[str]], Any] = dispatch) -> None:
     except (ValueError, OSError, ImportError) as error:
         if os.environ.get("DEBATE_TRACEBACK"):
             raise
-        # That of a filter has a second line: a caret under the character.
+        # A FilterError has a second line, with a caret under the wrong character.
         _end(str(error) if type(error).__name__ == "FilterError" else one_line(error), WRONG)
     except Ended as ended:
         _end(ended.line, int(str(ended.code)))
     except KeyboardInterrupt:
         _end(_stopped(), INTERRUPTED)
-    except SystemExit as ended:  # an interrupted command ends so in typer, without a word
+    except SystemExit as ended:  # typer ends an interrupted command so, without a message
         if ended.code == INTERRUPTED:
             _end(_stopped(), INTERRUPTED)
         raise
 
 
 def run_alone(function: Callable[..., None], name: str) -> None:
-    """Run one function as its own command line, such as an experiment, with the errors of ``debate``."""
+    """Run a function, such as an experiment, as a command line that prints errors as ``debate`` does."""
     from debate_rl.commands.options import as_command
 
     run(lambda words: as_command(function, ())(words, prog_name=name))
@@ -234,10 +236,10 @@ def _stopped() -> str:
 
 
 def _end(line: str, code: int) -> NoReturn:
-    if os.environ.get("RANK", "0") == "0":  # of torchrun's processes the first speaks for all
-        with suppress(OSError):  # nobody reads it
+    if os.environ.get("RANK", "0") == "0":  # under torchrun, rank 0 prints the error for all
+        with suppress(OSError):  # stderr is closed
             print(f"debate: {line}", file=sys.stderr)
-    elif code == WRONG:  # torchrun ends the first as soon as another has ended
+    elif code == WRONG:  # torchrun ends rank 0 as soon as another rank exits
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         time.sleep(FIRST_SPEAKS_S)
     sys.exit(code)

@@ -1,4 +1,4 @@
-"""Shared options and arguments of commands, checks of their values, and help pages."""
+"""Options and arguments that commands share, checks of their values, and help pages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from debate_rl.training.stops import Stopped
 
 
 def writable(option: typer.CallbackParam, name: str | None) -> str | None:
-    """Return the file name of an output option. ValueError, before any work, if it cannot be written."""
+    """Return the file name of an output option. Raise ValueError if the file cannot be written."""
     if name is None or name == STDOUT_NAME:
         return name
     file = Path(name)
@@ -29,7 +29,7 @@ def writable(option: typer.CallbackParam, name: str | None) -> str | None:
 
 
 def positive(option: typer.CallbackParam, value: int | None) -> int | None:
-    """Return an option's number. ValueError if it is below 1."""
+    """Return the value of an option. Raise ValueError if it is below 1."""
     if value is not None and value < 1:
         raise ValueError(f"{option.opts[0]} {value}: must be at least 1")
     return value
@@ -44,26 +44,28 @@ def _table_file(option: typer.CallbackParam, name: str | None) -> str | None:
 RunFolder = Annotated[str, typer.Argument(metavar="RUN", help="The folder of a run.")]
 RecipeOrRun = Annotated[
     str,
-    typer.Argument(metavar="RECIPE|RUN", help="A recipe (shipped, or a TOML file), or the folder of a run."),
+    typer.Argument(metavar="RECIPE|RUN", help="A shipped recipe, a TOML file, or the folder of a run."),
 ]
 Overrides = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="KEY=VALUE",
-        help="Set a key of the recipe, e.g. learner.lr=1e-5; KEY=none takes a setting away. "
+        help="Set a key of the recipe, e.g. learner.lr=1e-5; KEY=none restores the default. "
         "`debate keys` lists all keys.",
     ),
 ]
 FilterOption = Annotated[
     str,
     typer.Option(
-        "--filter", metavar="FILTER", help="Only debates that match, e.g. winner:wrong (docs/transcripts.md)."
+        "--filter",
+        metavar="FILTER",
+        help="Use only debates that match, e.g. winner:wrong (docs/transcripts.md).",
     ),
 ]
 JsonFile = Annotated[
     str | None,
     typer.Option(
-        "--json", metavar="FILE", callback=writable, help="Also write the figures to this file; - is stdout."
+        "--json", metavar="FILE", callback=writable, help="Also write the figures as JSON; - is stdout."
     ),
 ]
 TableFile = Annotated[
@@ -76,37 +78,41 @@ TableFile = Annotated[
     ),
 ]
 OutFolder = Annotated[
-    str | None, typer.Option("--out", metavar="FOLDER", help="Keep replies and figures in this folder.")
+    str | None, typer.Option("--out", metavar="FOLDER", help="Store replies and figures in this folder.")
 ]
 OnOption = Annotated[
     list[str] | None,
     typer.Option(
         "--on",
         metavar="NAME[=FILE]",
-        help="Use this data set instead of held_out's, or this set of the suite. May be repeated.",
+        help="Evaluate on this data set instead of held_out's; with --suite, only on this set of the suite. "
+        "May be repeated.",
     ),
 ]
 ProblemsOption = Annotated[
     int | None,
-    typer.Option("--problems", min=1, help="At most N problems; default: held_out.limit, or all."),
+    typer.Option("--problems", min=1, help="Use at most N problems; default: held_out.limit, or all."),
 ]
 SeedOption = Annotated[int, typer.Option("--seed", help="Seed of all sampling.")]
 StepsOption = Annotated[
-    str, typer.Option("--steps", metavar="A..B", help="Only these steps of training, counted from 0.")
+    str, typer.Option("--steps", metavar="A..B", help="Use only these training steps, counted from 0.")
 ]
 KindOption = Annotated[
     Kind | None,
-    typer.Option("--kind", help="How answers are compared; default: as the file says, else as mathematics."),
+    typer.Option(
+        "--kind", help="How to compare answers; default: as set in the file, or else as mathematics."
+    ),
 ]
 WeightsOption = Annotated[
-    str, typer.Option("--weights", help="Of a run: newest, best, start, or the step of a checkpoint.")
+    str, typer.Option("--weights", help="Weights of a run: newest, best, start, or the step of a checkpoint.")
 ]
 JudgeOption = Annotated[
     str | None,
     typer.Option(
         "--judge",
         metavar="RUN|RECIPE|JUDGE",
-        help="The model that compares solutions; JUDGE: a folder by debate export --judge; default: itself.",
+        help="The model that compares solutions; JUDGE is a folder from debate export --judge. Default: the "
+        "model that solves the problems.",
     ),
 ]
 
@@ -117,24 +123,26 @@ def named_and_set(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def limited(problems: int | None) -> list[str]:
-    """Return the setting that --problems stands for."""
+    """Return the override that --problems stands for."""
     return [] if problems is None else [f"held_out.limit={problems}"]
 
 
 def listed(text: str) -> list[str]:
-    """Return the parts of a list A,B."""
+    """Return the items of a list A,B."""
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def turn_of(text: str) -> TurnId:
-    """Return the turn of --turn. ValueError if it is not a turn.
+    """Return the turn of --turn. Raise ValueError for any other format.
 
     >>> turn_of("2.1")
     TurnId(agent=2, round=1)
     """
     agent, _, round_ = text.partition(".")
     if not all(part.isdecimal() and len(part) < 10 for part in (agent, round_)):
-        raise ValueError(f"--turn {text!r}: write AGENT.ROUND, both from 0, the final ballot last")
+        raise ValueError(
+            f"--turn {text!r}: write AGENT.ROUND, both counted from 0; a final ballot is the last round"
+        )
     return TurnId(int(agent), int(round_))
 
 
@@ -151,28 +159,28 @@ def steps_of(text: str) -> tuple[int, int | None]:
     good = all(end == "" or (end.isdecimal() and len(end) <= 11) for end in ends) and any(ends)
     low, high = (int(ends[0] or 0), int(ends[1]) if ends[1] else None) if good else (1, 0)
     if high is not None and high < low:
-        raise ValueError(f"--steps {text!r}: write A..B with A no greater than B, A.., ..B or A, from 0")
+        raise ValueError(f"--steps {text!r}: write A, A.., ..B or A..B with A <= B, counted from 0")
     return low, high
 
 
 class Command(TyperCommand):
-    """A command whose help page names types in plain words: FILE, N, TEXT, and none for a switch."""
+    """A command whose help page shows types such as FILE, N and TEXT, and no type for flags."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """Return the options and arguments, each with the name of its type on the help page."""
+        """Return the options and arguments, with their types as the help page shows them."""
         params = super().get_params(ctx)
         for param in params:
             param.display_type_rich = partial(_kind, param)  # type: ignore[attr-defined]
         return params
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the words. ValueError for a recipe's key with dashes before it."""
+        """Parse the arguments. Raise ValueError for a key of a recipe that begins with dashes."""
         if any("KEY=" in (param.metavar or "") for param in self.params):
             _refuse_dashes(args, known={name for param in self.params for name in param.opts})
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command. If a signal stops it, print its last line."""
+        """Run the command. Turn a stop by a signal into ``Ended``, with its last line and exit code."""
         try:
             return super().invoke(ctx)
         except Stopped as stop:
@@ -182,7 +190,7 @@ class Command(TyperCommand):
 def as_command(
     function: Callable[..., None], examples: Sequence[str], kind: type[Command] = Command, **context: Any
 ) -> Any:
-    """Return a function as a command whose help page ends with examples."""
+    """Return the command of a function. Its help page ends with the examples."""
     commands = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     settings = {"help_option_names": ["-h", "--help"], **context}
     commands.command(cls=kind, epilog=example_lines(examples), context_settings=settings)(function)
@@ -190,13 +198,13 @@ def as_command(
 
 
 def example_lines(lines: Sequence[str]) -> str | None:
-    """Return the end of a help page: examples, one per line."""
+    """Return the end of a help page with one example per line. None if there are no examples."""
     head = "Examples:" if len(lines) > 1 else "Example:"
     return "\n\n".join((head, *(f"debate {line}" for line in lines))) if lines else None
 
 
 def _kind(param: Any, ctx: Any) -> str | None:
-    """Return the type that the help page shows after an option. None for a switch and for an argument."""
+    """Return the type that the help page shows after an option. None for a flag or an argument."""
     if param.param_type_name == "argument" or param.is_flag:
         return None
     if param.metavar is not None:
@@ -220,4 +228,4 @@ def _refuse_dashes(words: Sequence[str], known: set[str]) -> None:
         key = name.removeprefix("--")
         if word.startswith("--") and name not in known and key_type(Config, key.split(".")) is not None:
             value = value if equals else " ".join(words[number + 1 : number + 2])
-            raise ValueError(f"{word}: a key of a recipe has no dashes; write {key}={value or 'VALUE'}")
+            raise ValueError(f"{word}: keys of a recipe have no dashes; write {key}={value or 'VALUE'}")

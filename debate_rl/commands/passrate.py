@@ -1,4 +1,4 @@
-"""``debate eval passrate RECIPE|RUN``: measure how often a policy solves each problem alone."""
+"""``debate eval passrate RECIPE|RUN``: measure how often a policy solves each problem without debate."""
 
 from __future__ import annotations
 
@@ -43,23 +43,23 @@ def passrate(
     what: RecipeOrRun,
     overrides: Overrides = None,
     weights: WeightsOption = "newest",
-    samples: Annotated[int, typer.Option(help="Sample this many solutions of each problem.")] = 8,
+    samples: Annotated[int, typer.Option(help="Number of solutions per problem.")] = 8,
     held_out: Annotated[
         bool, typer.Option("--held-out", help="Measure the held-out problems, for held_out.difficulty.")
     ] = False,
     out: Annotated[
         str | None,
-        typer.Option(metavar="FILE", callback=writable, help="Also write the difficulty file here."),
+        typer.Option(metavar="FILE", callback=writable, help="Also write the difficulty file to this path."),
     ] = None,
     json: JsonFile = None,
 ) -> None:
-    """Measure how often a policy solves each training problem.
+    """Measure how often a policy solves each training problem. The same command resumes or adds samples.
 
-    The same command resumes or adds samples. env.difficulty.path reads the file, or held_out.difficulty for
-    held-out problems: docs/curriculum.md.
+    Set env.difficulty.path, or held_out.difficulty for held-out problems, to the difficulty file:
+    docs/curriculum.md.
     """
     if not 1 <= samples <= MAX_SAMPLES:
-        raise ValueError(f"--samples {samples}: needs 1 to {MAX_SAMPLES}")
+        raise ValueError(f"--samples {samples}: must be from 1 to {MAX_SAMPLES}")
     run, config = open_run_or_recipe(what, overrides or ())
     path = weights_named(run, weights, what)
     data = problems_to_measure(config, held_out=held_out)
@@ -84,8 +84,8 @@ def passrate(
     print_table([HEADS, *cells])
     say, file = plain_console().print, Path(out) if out else folder / FILE
     if without := len(data.train) - len(rows):
-        say(f"{counted(without, 'problem')} without any verdict of the grader left out")
-    say(f"difficulty file: {file}; {HELD_OUT_KEY if held_out else KEY}={file} reads it")
+        say(f"left out {counted(without, 'problem')}: the grader gave no verdict")
+    say(f"difficulty file: {file}; set {HELD_OUT_KEY if held_out else KEY}={file} to use it")
     if json is not None:
         plain = {name: found for name, (_, found) in figures.items()}
         write_json(json, {"file": str(file), "of": of, "figures": plain})
@@ -94,7 +94,7 @@ def passrate(
 def problems_to_measure(config: Config, *, held_out: bool = False) -> Problems:
     """Return a run's training problems before any are dropped by measured difficulty.
 
-    ``held_out``: return the held-out problems instead. DataError without problems.
+    ``held_out``: return the held-out problems instead. Raise DataError if there are none.
     """
     if held_out:
         environment, problems = load_held_out(config)
@@ -106,9 +106,9 @@ def problems_to_measure(config: Config, *, held_out: bool = False) -> Problems:
 
 
 def pass_rate_plan(config: Config, data: Problems, *, samples: int, requests: int | None) -> EvalPlan:
-    """Return an evaluation with this many solutions of each problem and no debates.
+    """Return the plan of an evaluation with ``samples`` solutions per problem and no debates.
 
-    DataError for problems without a gold answer.
+    Raise DataError for a problem without a gold answer.
     """
     if known := next((problem.id for problem in data.train if problem.kind in ("open", "rubric")), None):
         raise DataError(f"{known}: has no gold answer, so it has no pass rate; choose other problems")
@@ -120,9 +120,9 @@ def pass_rate_plan(config: Config, data: Problems, *, samples: int, requests: in
 def measure(
     plan: EvalPlan, policy: Unopened, folder: Path, *, tell: Tell = lambda *_: None
 ) -> list[Difficulty]:
-    """Return how often each problem was solved, in their order, without problems that have no verdict.
+    """Return how often each problem was solved, in order. Problems without a verdict are left out.
 
-    Replies in ``folder`` are not sampled again; a kill loses only unfinished replies.
+    Replies in ``folder`` are not sampled again. If the process is killed, only unfinished replies are lost.
     """
     found: list[Difficulty] = []
     played = play(plan, policy, folder, tell=tell)
@@ -135,7 +135,7 @@ def measure(
 
 
 def measured_of(config: Config, weights: Path | None, *, samples: int) -> dict[str, str | int | float]:
-    """Return the head of a difficulty file: everything that decides a pass rate, without a date."""
+    """Return the header of a difficulty file: all settings that determine the pass rates."""
     own = {} if weights is None else {"sha256": checksum(weights / "manifest.json")}
     return {
         "model": config.model.name_or_path or "tiny",
@@ -152,7 +152,7 @@ def measured_of(config: Config, weights: Path | None, *, samples: int) -> dict[s
 def summary(
     rows: Sequence[Difficulty], levels: Mapping[str, str]
 ) -> dict[str, tuple[Estimate, dict[str, float | int]]]:
-    """Return pass rate and figures of all problems and of each level. ``levels``: by problem id.
+    """Return pass rate and figures of all problems and of each level. ``levels``: problem id -> level.
 
     >>> rows = [Difficulty("p", "", 0, 4, 4), Difficulty("q", "", 4, 4), Difficulty("r", "", 2, 4)]
     >>> _, found = summary(rows, {"p": "", "q": "", "r": ""})["all"]

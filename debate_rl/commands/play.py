@@ -1,4 +1,4 @@
-"""``debate solve play CONFIG "problem"``: one debate in colour, with its votes and rewards."""
+"""``debate solve play CONFIG "problem"``: hold one debate and print its turns, votes and rewards."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ SIGNS = {"left": ">", "right": "<", "tie": "="}
 def play(
     config: RecipeOrRun,
     problem: Annotated[str, typer.Argument(metavar="PROBLEM", help="The problem to debate.")],
-    answer: Annotated[str | None, typer.Option(help="The gold answer, to grade solutions by.")] = None,
+    answer: Annotated[str | None, typer.Option(help="The gold answer, which grades the solutions.")] = None,
     kind: KindOption = None,
     seed: SeedOption = 0,
-    prompts: Annotated[bool, typer.Option("--prompts", help="Show the prompt that each turn read.")] = False,
+    prompts: Annotated[bool, typer.Option("--prompts", help="Show the prompt of each turn.")] = False,
     out: Annotated[
         str | None,
         typer.Option(
-            metavar="FOLDER", help="Add the debate to this folder, which inspect and replay read as a run."
+            metavar="FOLDER", help="Store the debate in this folder, which inspect and replay read as a run."
         ),
     ] = None,
     json: JsonFile = None,
@@ -159,9 +159,9 @@ def _held(
 
 @contextmanager
 def _folder(name: str, settings: Config) -> Iterator[ShardWriter]:
-    """Lock a folder for played debates of one configuration. RunFolderError if it holds anything else.
+    """Lock a folder for debates of one configuration. Each debate is stored as a step.
 
-    Each debate is a step.
+    Raise RunFolderError if the folder contains anything else.
     """
     config = settings.model_copy(update={"run": settings.run.model_copy(update={"dir": name})})
     with open_run(name, config, seed=config.seed) as run:
@@ -173,7 +173,7 @@ def _folder(name: str, settings: Config) -> Iterator[ShardWriter]:
 
 
 def _keep(writer: ShardWriter, record: Record, settings: Config) -> None:
-    """Write a debate with the advantages that it would have as the only debate of a step."""
+    """Write a debate with the advantages of a step that contains only this debate."""
     scheme, record = scheme_of(settings), replace(record, step=writer.step)
     [replayed] = replay_step(score_step([record], scheme), scheme, {})
     writer.write(replace(record, rewards=replayed.rewards, advantages=replayed.advantages))
@@ -182,10 +182,10 @@ def _keep(writer: ShardWriter, record: Record, settings: Config) -> None:
 def _truth(
     name: str, question: str, answer: str | None, kind: Kind | None = None
 ) -> tuple[Environment, Problem]:
-    """Return the environment that grades the debate, and the problem: of kind "open" without a gold answer.
+    """Return the environment that grades the debate, and the problem.
 
-    A synthetic family knows the answers to its own problems. Other problems need an answer in the format of
-    their kind.
+    A synthetic family grades its own problems. Other problems need an answer in the format of their kind;
+    without one, their kind is "open".
 
     >>> [_truth("pair_sum", text, None)[1].kind for text in ("Target 9. Numbers 4 5 1.", "What is 2 + 2?")]
     ['expression', 'open']
@@ -196,14 +196,16 @@ def _truth(
         if answer is not None:
             raise DataError(f"--answer: problems of {name} are graded by their own rule; leave it out")
         return family, problem
-    environment = load_environment(name if ":" in name else "gsm8k")  # any data set compares answers alike
+    environment = load_environment(
+        name if ":" in name else "gsm8k"
+    )  # all data sets compare answers in the same way
     if kind == "rubric":
         return environment, replace(problem, kind=kind, answer=None)
     known: Kind = "open" if answer is None else kind or "expression"
     if known != (kind or known):
         raise DataError(f"--kind {kind}: needs --answer, the right answer")
     if known == "instructions":
-        constraints_of(answer or "")  # raises where they cannot be checked
+        constraints_of(answer or "")  # raises ValueError for constraints that cannot be checked
     return environment, replace(problem, kind=known)
 
 
@@ -283,7 +285,7 @@ def show_end(debate: Debate, rewards: Rewards, console: Console) -> None:
 
 
 def _round_of(turn: Turn) -> str:
-    """Return what a turn's round is called."""
+    """Return the name of a turn's round."""
     if turn.parsed.targets is not None:
         return f"round {turn.id.round}, criticism of {', '.join(turn.parsed.targets) or 'nobody'}"
     return "final ballot" if turn.ballot else f"round {turn.id.round}"

@@ -1,4 +1,4 @@
-"""``debate inspect prompts``: the exact prompts of a recipe, and differences from other recipes."""
+"""``debate inspect prompts``: show the exact prompts of a recipe, and compare them with others."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ def prompts(
         list[str],
         typer.Argument(
             metavar="RUN|CONFIG... [KEY=VALUE...]",
-            help="Recipes or folders of runs; the first is shown, and the others are compared with it.",
+            help="Recipes or folders of runs. The first one is shown, and the others are compared with it.",
         ),
     ],
     suite: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Also compare with what each set of this suite asks."),
+        typer.Option(metavar="FILE", help="Also compare with the prompts of each data set in this suite."),
     ] = None,
     question: Annotated[
         str | None,
         typer.Option(metavar="TEXT", help="Use this problem; default: the first training problem."),
     ] = None,
-    tokens: Annotated[bool, typer.Option("--tokens", help="Also print every token with its id.")] = False,
+    tokens: Annotated[bool, typer.Option("--tokens", help="Also print all tokens with their ids.")] = False,
     json: JsonFile = None,
 ) -> None:
-    """Show every kind of prompt as the model receives it, and how training and evaluation differ."""
+    """Show each kind of prompt as the model receives it, and differences of training and evaluation."""
     names, overrides = named_and_set(what)
     if not names:
         raise ValueError("prompts: name a recipe or a run, as in debate inspect prompts gsm8k_smoke")
@@ -50,7 +50,7 @@ def prompts(
         say(note)
     if missing:
         why = one_line(missing)
-        say(f"no tokenizer is at hand ({why}); texts are shown without the chat template")
+        say(f"no tokenizer is available ({why}); prompts are shown without the chat template")
     for prompt in ours:
         say(_shown(prompt, tokens=tokens))
     found: dict[str, list[str]] = {}
@@ -58,7 +58,7 @@ def prompts(
         theirs = speech if other.model == config.model else speech_of(other)[0]
         sent = sent_prompts(other, shown_with(other, problem, count), theirs)
         lines = found[pair] = list(differences(ours, sent))
-        say(f"{pair}: {'not the same' if lines else 'the same prompts'}")
+        say(f"{pair}: {'different prompts' if lines else 'the same prompts'}")
         for line in lines:
             say(f"  {line}")
     if json is not None:
@@ -66,7 +66,7 @@ def prompts(
 
 
 def _others(first: Subject, names: Sequence[str], suite: str | None) -> Iterator[tuple[str, Config, int]]:
-    """Yield what the first recipe is compared with: a name, a configuration, and examples."""
+    """Yield each comparison with the first recipe: name, configuration, and number of examples."""
     yield "training and evaluation", first.config, first.config.shots.final
     for name in names:
         other = Subject(name, first.overrides).config
@@ -79,13 +79,13 @@ def _others(first: Subject, names: Sequence[str], suite: str | None) -> Iterator
 
 
 def _problem(config: Config, question: str | None) -> tuple[Problem, str]:
-    """Return the problem: a given question or the first problem, with a note if it is a sample."""
+    """Return the given or the first training problem, with a note if a sample question replaces it."""
     if question is not None:
         return Problem("preview", question, "12"), ""
     try:
         return load_trained(config)[0], ""
     except (ValueError, OSError, ImportError) as error:
-        note = f"the data cannot be read here ({one_line(error)}); a sample question is used"
+        note = f"the data cannot be read ({one_line(error)}); a sample question is used"
         return Problem("preview", "What is 7 + 5?", "12"), note
 
 

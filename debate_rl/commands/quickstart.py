@@ -1,4 +1,4 @@
-"""``debate quickstart``: train a tiny model by debate from nothing, and show figures."""
+"""``debate quickstart``: train a tiny model by debate from scratch, and show what it learned."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from envs.families import FAMILIES
 PAIRS = 100
 """Number of fixed pairs on which the judge under attack is compared with the start judge."""
 KEPT = "quickstart.json"
-"""The file of the run folder that stores the figures."""
+"""The file in the run folder that stores the figures."""
 PRETRAINED = "stories"
-"""The family of problems for pretrained models."""
+"""The problem family of pretrained models."""
 RECIPES = {"pair_sum": "quickstart", "words": "quickstart_words"}
 PROBLEMS = {
     "pair_sum": "Target 19. Numbers 3 8 5 11 2 9.",
@@ -60,15 +60,15 @@ def quickstart(
     folder, name = Path(config.run.dir), f"{family}, seed {seed}"
     measured = _kept(folder, config)
     if measured is None:
-        steps = f"{config.train.steps} steps of training by debate"
-        console.print(f"{name}: a warm start, {steps}, and a measurement before and after")
+        steps = f"{config.train.steps} steps of debate RL"
+        console.print(f"{name}: a warm start and {steps}, with an evaluation before and after the steps")
         from debate_rl.commands.quickstart_figures import measured_run  # torch takes seconds to load
 
         measured = measured_run(config, name, console)
         write_json(folder / KEPT, {"of": _measured_on(folder, config), **measured})
     else:
-        held = f"{folder} holds this run, finished, and these are its figures ({KEPT}); another --seed trains"
-        console.print(f"{held} another", soft_wrap=True, markup=False)
+        held = f"{folder} already contains this finished run; these are its figures from {KEPT}."
+        console.print(f"{held} To train again, choose another --seed.", soft_wrap=True, markup=False)
     console.print(text_table(HEADS, measured["rows"], title=measured["title"]))
     console.print(measured["words"], soft_wrap=True)
     console.print(_next_commands(family, folder), soft_wrap=True, markup=False)
@@ -77,7 +77,7 @@ def quickstart(
 
 
 def _pretrained(model: str, seed: int, overrides: Sequence[str], console: Console) -> Config:
-    """Teach a pretrained model the form of a debate, unless that is done, and return the RL configuration."""
+    """Train a pretrained model on the debate format, unless already done. Return the RL configuration."""
     from debate_rl.curriculum.train import train_run  # loads torch
     from debate_rl.smollm2 import find_smollm2
     from learner.update.ranks import ALONE
@@ -92,24 +92,24 @@ def _pretrained(model: str, seed: int, overrides: Sequence[str], console: Consol
 
 
 def _config_of(family: str, seed: int, overrides: Sequence[str]) -> Config:
-    """Return the configuration of the run. ValueError for an unknown family, or one without figures."""
+    """Return the configuration of the run. Raise ValueError if the quick-start cannot evaluate it."""
     if family not in RECIPES:
         raise ValueError(f"--family {family}: unknown; valid: {', '.join(RECIPES)}")
     folder = f"run.dir=runs/quickstart-{family}-{seed}"
     config = load_config(Config, RECIPES[family], [folder, f"seed={seed}", *overrides])
     check_judged(config.debate)
     if not config.held_out.limit:
-        raise ValueError("held_out.limit=0: the quick-start measures on held-out problems; use 1 or more")
+        raise ValueError("held_out.limit=0: the quick-start evaluates on held-out problems; use 1 or more")
     if (kind := config.held_out.kind or config.env.kind) not in FAMILIES:
         families = " or ".join(FAMILIES)
         raise ValueError(
-            f"judge pairs are only made from held-out problems of {families}; these are of kind {kind!r}"
+            f"held_out.kind={kind}: the quick-start makes judge pairs, which needs problems of {families}"
         )
     return _watching(config)
 
 
 def _watching(config: Config) -> Config:
-    """Add pairs under attack, unless the configuration sets their number or cannot have any."""
+    """Add judge pairs, unless the configuration sets their number or does not allow judge pairs."""
     if "judge_pairs" in config.held_out.model_fields_set:
         return config
     held_out = config.held_out.model_copy(update={"judge_pairs": min(PAIRS, config.held_out.limit)})
@@ -121,7 +121,7 @@ def _watching(config: Config) -> Config:
 
 
 def _measured_on(run: Path, config: Config) -> dict[str, str] | None:
-    """Return what a finished run's figures depend on: its last weights and the code. None before the end."""
+    """Return the checksum of a finished run's last weights and the code version. None before the end."""
     saved = [path for path in checkpoints(run / "checkpoints") if step_of(path) == config.train.steps]
     if not saved:
         return None
@@ -134,7 +134,7 @@ def _kept(run: Path, config: Config) -> dict[str, Any] | None:
     if not (run / KEPT).is_file() or not (run / "config.toml").is_file():
         return None
     if refusal(changed_settings(run, config), ChangeRules()):
-        return None  # opening the run says what is wrong
+        return None  # opening the run raises the error
     try:
         kept = read_json(run / KEPT)
         measured = {name: kept[name] for name in ("figures", "rows", "title", "words")}

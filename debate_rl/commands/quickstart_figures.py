@@ -36,7 +36,7 @@ class Snapshot(NamedTuple):
     judge_sampled: Estimate
 
     def of(self, name: str, minus: str | None = None) -> Estimate:
-        """Return a figure over all problems, or its lead over another figure."""
+        """Return a figure over all problems, or its difference from another figure."""
         scores = self.scores
         figure = scores.estimate(name) if minus is None else difference(scores, name, scores, minus)
         assert figure is not None, name  # every problem that was graded has a value of it
@@ -50,7 +50,7 @@ class Snapshot(NamedTuple):
 
     @property
     def watched(self) -> bool:
-        """Whether the judge compared pairs under attack."""
+        """True if the judge compared pairs under attack."""
         return ATTACKED in self.scores.values
 
 
@@ -61,11 +61,11 @@ def measured_run(config: Config, name: str, console: Console) -> dict[str, Any]:
         plain = partial(console.print, soft_wrap=True, markup=False)
         say = session.tracker.say if console.is_terminal else plain
         parameters = sum(p.numel() for p in session.model.parameters())
-        say(f"{name}: a model of {parameters:,} parameters that knows the form of a debate")
+        say(f"{name}: a model of {parameters:,} parameters, trained on the debate format by the warm start")
         before = _snapshot_before(session)
         say(f"after the warm start ({time.process_time() - started:.0f} CPU s): {_brief(before)}")
         if session.step == config.train.steps:
-            say(f"{session.folder.path} holds this run, finished: it is only measured again")
+            say(f"{session.folder.path} already contains this finished run; it is only evaluated again")
         train_steps(session)
         after = snapshot(session)
     figures = figures_of(before, after, time.process_time() - started) | _hack_gap(session.folder.path)
@@ -133,7 +133,7 @@ def figures_of(before: Snapshot, after: Snapshot, cpu_seconds: float) -> Figures
 
 
 def _hack_gap(run: Path) -> Figures:
-    """Return how much more persuaders cost the judge than the start judge. Empty for a run without steps."""
+    """Return how much more accuracy the judge loses to persuaders than the start judge. Empty at step 0."""
     watched = watched_judge(run)
     gaps = [] if watched is None or not watched.step else watched.figures
     found = next((one.gap for one in gaps if one.attack == ATTACK), None)
@@ -190,18 +190,18 @@ def _in_words(figures: Figures, before: Snapshot, after: Snapshot) -> str:
     """Return the figures as sentences, whether or not there is a gain."""
     moved = difference(after.scores, FIRST, before.scores, FIRST)
     assert moved is not None  # both are of the same problems
-    change = "debate RL moved it by" if moved.excludes_zero else "no clear change by debate RL:"
+    change = "debate RL changed this by" if moved.excludes_zero else "debate RL made no clear change:"
     first = _beside("one agent in round 0", after.of(WINNER, FIRST))
     majority = _beside("a majority at equal generated tokens", after.of(WINNER, MAJORITY))
     return (
         f"Before RL, one agent in round 0 was right on {share(before.of(FIRST).value)}; "
         f"{change} {_gain(moved)}. Now the winner of a debate is right {first}, and {majority}. "
-        f"{figures['cpu_seconds']['value']:.0f} CPU seconds."
+        f"The run took {figures['cpu_seconds']['value']:.0f} CPU seconds."
     )
 
 
 def _beside(other: str, lead: Estimate) -> str:
-    """Return how much more often the winner is right. A direction is named only if it is clear."""
+    """Return how much more often the winner is right. Name a direction only if the interval excludes 0."""
     if lead.excludes_zero:
         return f"{'more' if lead.value > 0 else 'less'} often than {other}, by {_gain(lead)}"
     return f"about as often as {other}: {_gain(lead)}"

@@ -19,7 +19,7 @@ from envs.types import Mode
 from transcripts import compile_filter
 
 MODES: tuple[Mode, ...] = ("boxed", "lenient")
-"""Modes in addition to that of the stored grades: our strictest and our most lenient one."""
+"""The strictest and the most lenient mode, used in addition to the mode of the stored grades."""
 _SET = "the prompt set's stop strings"
 
 
@@ -35,15 +35,15 @@ def regrade(
         str,
         typer.Option(
             metavar="A,B",
-            help="Grade in these modes (docs/grading.md); default: as they were graded, boxed and lenient.",
+            help="Grade in these modes (docs/grading.md); default: the stored mode, boxed and lenient.",
         ),
     ] = "",
     clip: Annotated[
         str,
         typer.Option(
             metavar="A,B",
-            help=r"Also cut every reply at the first of these stop strings, never inside its thinking; "
-            r"\n is a line break, \, a comma. family: those of its prompt set; family:NAME: of another.",
+            help=r"Also cut every reply at the first of these stop strings, except inside its thinking; "
+            r"\n is a line break, \, a comma. family: those of its prompt set; family:NAME: of another set.",
         ),
     ] = "",
     filter: FilterOption = "",
@@ -53,10 +53,10 @@ def regrade(
 ) -> None:
     """Grade stored replies again in other modes, or cut at stop strings, without a model.
 
-    With --clip, one table has each part as sampled and clipped. Another splits each gain over the first
-    weights into better answers and better endings.
+    With --clip, one table shows each part as sampled and clipped, and another table splits each gain over
+    the first weights into better answers and better endings.
     """
-    compile_filter(filter)  # says what is wrong before anything is read
+    compile_filter(filter)  # raises before anything is read
     graders, stops, wanted = modes_named(listed(modes)), regrading.stops_of(clip), steps_of(steps)
     if modes and not graders:
         raise ValueError("--modes: name at least one mode (docs/grading.md)")
@@ -93,7 +93,7 @@ def regrade(
 
 
 def _notes(gains: Sequence[Row], sheets: Sequence[Sheet], clip: str) -> Iterator[str]:
-    yield "Shares of replies, with 95% intervals clustered by problem. 'stored': the grades they came with."
+    yield "Shares of replies, with 95% intervals clustered by problem. 'stored': grades in the transcripts."
     if clip:
         named = ", ".join(map(repr, stop_strings(clip)))
         is_family = clip.partition(":")[0] == regrading.FAMILY
@@ -101,9 +101,9 @@ def _notes(gains: Sequence[Row], sheets: Sequence[Sheet], clip: str) -> Iterator
     if gains:
         yield "'of it stopping': the gain as sampled minus the gain clipped."
     if any(not gain["paired"] for gain in gains):
-        yield "Gains between other problems, as of early and late steps, are not paired."
+        yield "Gains between different problems, such as those of early and late steps, are not paired."
     if count := sum(sheet.open for sheet in sheets):
-        yield f"{count} replies to open problems are left out: there is no truth to grade against."
+        yield f"{count} replies to open problems are left out: they have no gold answer."
     if ungraded := sum(sheet.ungraded.total() for sheet in sheets):
         yield f"{ungraded} grades are left out: the grader gave no verdict."
 

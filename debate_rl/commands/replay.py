@@ -1,4 +1,4 @@
-"""``debate replay RUN``: rewards of stored debates under another scheme."""
+"""``debate replay RUN``: recompute the rewards of stored debates under another scheme."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from transcripts import RunStore, compile_filter
 
 MAY_CHANGE = ("rewards", "advantages")
 DIFFERS = 1
-"""The exit code if stored numbers are not those of the run's own scheme."""
+"""Exit code if the run's own scheme does not reproduce the stored values."""
 CAPTION = (
     "sign (changed), gained, lost: share of turns; gained had none or 0, lost has none or 0; "
     "moved: mean |new - old|; peer and truth are the parts of generator"
@@ -47,18 +47,18 @@ def replay(
     filter: FilterOption = "",
     steps: StepsOption = "",
     out: Annotated[
-        str | None, typer.Option(metavar="FOLDER", help="Write to this folder; default RUN/replays/NAME.")
+        str | None, typer.Option(metavar="FOLDER", help="Write to this folder; default: RUN/replays/NAME.")
     ] = None,
     json: JsonFile = None,
     overrides: Overrides = None,
 ) -> None:
     """Recompute a run's rewards under another scheme (rewards.*, advantages.*) and show what changes.
 
-    Needs no GPU. Exit code 1 if the stored rewards are not those of the run's own scheme.
+    Needs no GPU. Exits with code 1 if the run's own scheme does not reproduce the stored rewards.
     """
     changes = list(overrides or ())
     refuse_other_keys(changes)
-    compile_filter(filter)  # says what is wrong before anything is written
+    compile_filter(filter)  # raises before anything is written
     path = Path(run)
     own, other = (scheme_of(read_run_config(path, overridden)) for overridden in ((), changes))
     first, last = steps_of(steps)
@@ -81,18 +81,18 @@ def replay(
         write_text(json, facts_json(facts))
     show(str(path), summary, damage=damage, only_check=own == other)
     if folder is not None:
-        plain_console().print(f"Every debate: {folder / 'debates.jsonl'}")
+        plain_console().print(f"All debates: {folder / 'debates.jsonl'}")
         if summary.most_changed:
             name = folder.name if folder.parent == path / "replays" else str(folder)
             look = shlex.join(["debate", "inspect", run, "replays", name, summary.most_changed[0][0]])
-            plain_console().print(f"What changed most: {look}")
+            plain_console().print(f"Largest change: {look}")
     if summary.differ:
         count = f"{summary.differ} of {summary.checked} debates"
-        raise Ended(f"{path}: the stored values are not those of its own scheme in {count}", DIFFERS)
+        raise Ended(f"{path}: its own scheme does not reproduce the stored values of {count}", DIFFERS)
 
 
 def refuse_other_keys(overrides: Iterable[str]) -> None:
-    """Raise ConfigError for an override of any key outside rewards and advantages."""
+    """Raise ConfigError for an override of a key outside rewards and advantages."""
     for text in overrides:
         path, _ = parse_override(text)
         if path[0] in MAY_CHANGE:
@@ -120,7 +120,7 @@ def _replay(
         replayed = replay_run(store, *schemes, filter=filter, first=first, last=last, tell=tell)
         changes = summary.counting(replayed)
         first_change = list(islice(changes, 1))
-        if folder is not None and first_change:  # without debates nothing is left to look at
+        if folder is not None and first_change:  # without debates there is nothing to write
             write_debates(folder, chain(first_change, changes))
         else:
             deque(changes, maxlen=0)  # counts them
@@ -128,19 +128,19 @@ def _replay(
 
 
 def show(run: str, summary: Summary, *, damage: int, only_check: bool) -> None:
-    """Print the check, the tables, and debates worth opening."""
+    """Print the check of stored values, the tables, and the debates that change most."""
     console, plain = Console(), plain_console()
     for line in summary.check_lines(run, damage):
         plain.print(line)
     if only_check or not summary.debates:
         return
-    plain.print(f"{summary.changed} of {summary.debates} debates have other advantages.")
+    plain.print(f"Advantages change in {summary.changed} of {summary.debates} debates.")
     console.print(_table("by stream", ("stream",), summary))
     console.print(_table("by stream and persona", ("stream", "persona"), summary))
     console.print(_table("by stream and round, from 0", ("stream", "round"), summary, caption=CAPTION))
     if summary.most_changed:
         named = ", ".join(f"{id} ({change:.3g})" for id, change in summary.most_changed)
-        plain.print(f"These change most (sum of |new - old|): {named}")
+        plain.print(f"Largest changes (sum of |new - old|): {named}")
 
 
 def _table(title: str, parts: tuple[str, ...], summary: Summary, caption: str | None = None) -> Table:

@@ -1,4 +1,4 @@
-"""``debate report RUN...``: how well a policy judges and how training went, as files."""
+"""``debate report RUN...``: write a report on how well a policy judges and how training went."""
 
 from __future__ import annotations
 
@@ -35,17 +35,18 @@ def report(
         str | None,
         typer.Option(
             metavar="FOLDER",
-            help="Write to this folder; default RUN/report, or ./report for several runs.",
+            help="Write to this folder; default: RUN/report, or ./report for several runs.",
         ),
     ] = None,
     json: JsonFile = None,
     inspector: Annotated[
-        str, typer.Option(metavar="URL", help="Link figures to their debates in this browser inspector.")
+        str,
+        typer.Option(metavar="URL", help="Link figures to their debates in the inspector at this address."),
     ] = "",
 ) -> None:
     """Report how well a policy judges and how training went, as an HTML page and JSON."""
     refuse_missing()
-    compile_filter(filter)  # says what is wrong before anything is read or written
+    compile_filter(filter)  # raises before anything is read or written
     check_inspector(inspector)
     folder = Path(out or (Path(runs[0]) / "report" if len(runs) == 1 else "report"))
     refuse_foreign(folder)
@@ -67,13 +68,13 @@ def report(
 
 
 def refuse_foreign(folder: Path) -> None:
-    """Raise ValueError if a report would replace a file that no report wrote."""
+    """Raise ValueError if the report would replace a file that debate report did not write."""
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder}: is not a folder; choose another --out")
     for name in FILES:
         path = folder / name
         if path.is_symlink() or path.exists():
-            if path.exists() and not path.is_file():  # a pipe would be waited for
+            if path.exists() and not path.is_file():  # opening a pipe would block
                 raise ValueError(f"{path}: is not a file; choose another --out")
             with path.open("rb") as file:
                 head = file.read(200)

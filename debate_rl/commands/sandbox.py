@@ -1,4 +1,4 @@
-"""``debate sandbox``: run programs as replies do, and report each as a line of JSON."""
+"""``debate sandbox``: run programs in the sandbox, and print one line of JSON for each."""
 
 from __future__ import annotations
 
@@ -22,27 +22,38 @@ from debate_rl.formatting import safe_json
 from envs.sandbox import Sandbox
 
 MOST_BYTES = 8 << 20
-"""Maximum size of a program file. The longest program that the sandbox runs is shorter."""
+"""Maximum number of bytes to read from a program file; the sandbox refuses programs of this size."""
 
 
 def sandbox(
     files: Annotated[
-        list[str], typer.Argument(metavar="FILE...", help="Python programs; - is one from standard input.")
+        list[str],
+        typer.Argument(metavar="FILE...", help="Python programs; - reads a program from standard input."),
     ],
     session: Annotated[
         bool,
-        typer.Option("--session", help="One after another in one session, which keeps what they define."),
+        typer.Option(
+            "--session",
+            help="Run the programs one after another in one session, which keeps their variables.",
+        ),
     ] = False,
-    seconds: Annotated[float | None, typer.Option(help="Wall time of a program.")] = None,
-    memory_mb: Annotated[int | None, typer.Option(help="Memory of a session's processes together.")] = None,
+    seconds: Annotated[float | None, typer.Option(help="Maximum wall time of a program.")] = None,
+    memory_mb: Annotated[
+        int | None, typer.Option(help="Maximum memory of all processes of a session together.")
+    ] = None,
     unsafe: Annotated[
-        bool, typer.Option("--unsafe", help="In no box: programs can do what you can. Only for your own.")
+        bool,
+        typer.Option(
+            "--unsafe",
+            help="Run without isolation, with all rights of your user. Only for your own programs.",
+        ),
     ] = False,
     json: JsonFile = None,
 ) -> None:
     """Run programs in the sandbox, and print one line of JSON for each: file, status, output, error, seconds.
 
-    Every program has a fresh session. The exit code is 0 if all programs ran, whatever their status.
+    Without --session, each program runs in a fresh session. The exit code is 0 if all programs ran, whatever
+    their status.
     """
     limits = {"seconds": seconds, "memory_mb": memory_mb}
     given = {name: value for name, value in limits.items() if value is not None}
@@ -82,7 +93,7 @@ async def _in_one_session(box: Sandbox, programs: list[tuple[str, str]]) -> Asyn
 
 
 async def _each_alone(box: Sandbox, programs: list[tuple[str, str]]) -> AsyncIterator[Ran]:
-    """Yield the result of each program in order. As many run concurrently as there are sessions."""
+    """Yield the result of each program in order. Programs run concurrently, limited by free sessions."""
 
     async def one(code: str) -> Ran:
         async with box.session() as session:

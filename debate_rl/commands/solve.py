@@ -1,4 +1,4 @@
-"""``debate solve RUN|RECIPE PROBLEM|FILE|-``: answers by a strategy within a budget, one JSON line each."""
+"""``debate solve RUN|RECIPE PROBLEM|FILE|-``: answer problems by a strategy, one JSON line each."""
 
 from __future__ import annotations
 
@@ -41,38 +41,45 @@ Model = tuple[Config, Path | None]
 
 def solve(
     what: Annotated[
-        str, typer.Argument(metavar="RUN|RECIPE", help="A run, or a recipe (its untrained model).")
+        str, typer.Argument(metavar="RUN|RECIPE", help="A run, or a recipe (uses its untrained model).")
     ],
     problem: Annotated[
         str | None,
         typer.Argument(
             metavar="PROBLEM|FILE|-",
             show_default=False,
-            help="A problem; a file of them (.jsonl, .json, .parquet, else one a line); - reads a pipe.",
+            help="A problem, a file of problems (.jsonl, .json, .parquet, or one per line), or - for stdin.",
         ),
     ] = None,
     overrides: Overrides = None,
     strategy: Annotated[
-        str, typer.Option(metavar="NAME", help="How an answer is selected (docs/solve.md lists all).")
+        str,
+        typer.Option(
+            metavar="NAME", help="Strategy that selects the answer (docs/solve.md lists all strategies)."
+        ),
     ] = "majority",
-    samples: Annotated[int, typer.Option(help="Maximum solutions per problem.")] = 16,
+    samples: Annotated[int, typer.Option(help="Maximum number of solutions per problem.")] = 16,
     tokens: Annotated[
         int | None,
         typer.Option(
             callback=positive,
-            help="Maximum generated tokens per problem.",
+            help="Maximum number of generated tokens per problem.",
             show_default="no limit",
         ),
     ] = None,
     seconds: Annotated[
-        float | None, typer.Option(help="Seconds for all problems together.", show_default="no limit")
+        float | None,
+        typer.Option(help="Time limit in seconds for all problems together.", show_default="no limit"),
     ] = None,
-    hours: Annotated[float | None, typer.Option(help="The same in hours.")] = None,
+    hours: Annotated[
+        float | None, typer.Option(help="Time limit in hours for all problems together.")
+    ] = None,
     judge: JudgeOption = None,
     seed: SeedOption = 0,
     weights: WeightsOption = "newest",
     at_once: Annotated[
-        int | None, typer.Option(min=1, help="Problems at a time; default: as many as fill the engine.")
+        int | None,
+        typer.Option(min=1, help="Number of concurrent problems; default: as many as fill the engine."),
     ] = None,
     kind: KindOption = None,
     out: Annotated[
@@ -80,27 +87,32 @@ def solve(
         typer.Option(
             metavar="FILE",
             callback=writable,
-            help="Write the answers to this file as they come; an existing one is continued.",
+            help="Write each answer to this file at once, and resume an existing file.",
         ),
     ] = None,
     plan_only: Annotated[
-        bool, typer.Option("--plan", help="Say whether it fits --gpus and how fast it is; sample nothing.")
+        bool,
+        typer.Option("--plan", help="Print whether the model fits --gpus and its speed, without sampling."),
     ] = False,
-    gpus: Annotated[str, typer.Option(metavar="NxNAME", help="With --plan: the GPUs, as 4xL4.")] = "1xL4",
-    bits: Annotated[int, typer.Option(help="With --plan: bits of a weight, 16, 8 or 4.")] = 16,
+    gpus: Annotated[
+        str, typer.Option(metavar="NxNAME", help="With --plan: the GPUs, such as 4xL4.")
+    ] = "1xL4",
+    bits: Annotated[int, typer.Option(help="With --plan: bits per weight: 16, 8 or 4.")] = 16,
     speed: Annotated[
-        float | None, typer.Option(help="With --plan: generated tokens a second, as you measured them.")
+        float | None, typer.Option(help="With --plan: measured number of generated tokens per second.")
     ] = None,
     measured: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="With --plan: take speed and tokens from what --json wrote."),
+        typer.Option(
+            metavar="FILE", help="With --plan: take speed and tokens from a file that --json wrote."
+        ),
     ] = None,
     problems: ProblemsOption = None,
     json: JsonFile = None,
 ) -> None:
     """Answer problems by a strategy, one JSON line each. With --out, the same command resumes."""
     entry, limit = strategy_named(strategy), _seconds(seconds, hours)
-    if plan_only and problem is not None:  # a plan has no problem: the word is a setting
+    if plan_only and problem is not None:  # a plan takes no problem, so the word is an override
         overrides, problem = [problem, *(overrides or ())], None
     run, config = open_run_or_recipe(what, overrides or ())
     if entry.tools:
@@ -140,7 +152,7 @@ def solve(
 
 
 def _seconds(seconds: float | None, hours: float | None) -> float | None:
-    """Return the seconds for all problems. ValueError for two limits, or an invalid one."""
+    """Return the time limit in seconds. Raise ValueError for two limits or an invalid limit."""
     if seconds is not None and hours is not None:
         raise ValueError("--seconds and --hours: give only one of them")
     limit = seconds if hours is None else hours * HOUR
@@ -151,7 +163,7 @@ def _seconds(seconds: float | None, hours: float | None) -> float | None:
 
 
 def _settings(plan: SolvePlan, config: Config, weights: Path | None, judge: Model | None) -> dict[str, Any]:
-    """Return everything that decides the answers, for the head of the file."""
+    """Return all settings that determine the answers, for the header of the answers file."""
 
     def of(config: Config, weights: Path | None) -> dict[str, Any]:
         facts = identity(config, (), weights, (plan.seed,), direct=True)
@@ -170,15 +182,15 @@ def _solve(
     kept: AnswersFile | None,
     json: str | None,
 ) -> None:
-    """Solve the problems without an answer.
+    """Solve the problems that have no stored answer.
 
-    Each line goes to the file or to standard output, and a summary to standard error.
+    Write each answer to the file or to standard output, and a summary to standard error.
     """
     problems, say = posed.problems, plain_console(stderr=True).print
     lines = [] if kept is None else list(kept.lines)
     todo = problems if kept is None else kept.missing(problems)
     if lines:
-        say(f"{len(lines)} answers are there; {len(todo)} problems are left")
+        say(f"{len(lines)} answers are already in the file; {len(todo)} problems are left")
 
     def on_answer(number: int, found: Answered | Refused) -> None:
         line = line_of(todo[number], found, posed, plan.mode)

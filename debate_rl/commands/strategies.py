@@ -28,7 +28,7 @@ from debate_rl.strategies.solving import STRATEGIES, entry_named, with_tools
 from debate_rl.strategies.work import Judge, SolvePlan
 
 SAMPLES = 16
-"""Solutions of each problem if ``--samples`` is not given."""
+"""Default number of solutions per problem."""
 GROUPS = {"all": [name for name, one in STRATEGIES.items() if not one.tools], "ladder": LADDER}
 HEADS = ("strategy", "accuracy", "self-consistency, equal generated", "minus self-consistency")
 HEADS += ("self-consistency, equal total", "minus self-consistency")
@@ -36,9 +36,9 @@ HEADS += ("oracle gap", "no answer", "generated", "read", "compared")
 
 
 def contenders_named(text: str, table: Mapping[str, Contender] = CONTENDERS) -> dict[str, Contender]:
-    """Return the contenders of a list a,b. "all": those without programs; "ladder": those of the ladder.
+    """Return the contenders of a list a,b. "all": without tools. "ladder": the methods of the ladder.
 
-    ValueError for an unknown contender, or none.
+    Raise ValueError for an unknown contender, or for an empty list.
 
     >>> [*contenders_named("greedy, majority")]
     ['greedy', 'majority']
@@ -50,7 +50,7 @@ def contenders_named(text: str, table: Mapping[str, Contender] = CONTENDERS) -> 
 
 
 def compare(tasks: Sequence[EvalTask], names: str, *, judge: str | None, json: str | None) -> None:
-    """Print one table for each evaluation, and write all tables as JSON."""
+    """Print a table for each evaluation, and write all figures as JSON."""
     contenders, rows = contenders_named(names), list[dict[str, object]]()
     for task in tasks:
         if task.damage is not None:
@@ -69,7 +69,7 @@ def compared(
 ) -> tuple[Comparison, Path]:
     """Return the contenders' figures on an evaluation's problems, and the folder of their replies.
 
-    One model serves all contenders, with programs for those that run them.
+    All contenders share one model. Contenders with tools can also run programs.
     """
     config, seed = task.opened[1], task.options.seed
     environment, problems = graded_problems(config, task.one.key)
@@ -96,7 +96,7 @@ def compared(
         if judges is not None:
             compares = stack.enter_context(policy_of(*judges)).open()
             asks = Judge(kept("replies_judge", compares), judges[0].debate)
-        elif always:  # no programs run in what a judge writes
+        elif always:  # the judge's replies run no programs
             asks = Judge(kept("replies_judge", engine_of(opened)), config.debate)
         samples = task.options.samples or SAMPLES
         budget = {"samples": samples, "seed": seed, "summarizer": summarizer}
@@ -118,13 +118,13 @@ def show(found: Comparison, title: str | None = None) -> None:
     say = plain_console().print
     say(f"{len(found.problems)} problems, seed {found.seed}, {found.samples} solutions to select from.")
     say("95% intervals are clustered by problem, differences paired by problem.")
-    say("A of N: accuracy of N solutions, which cost as much in generated tokens, or in all tokens (total).")
-    say("generated, read: tokens of a problem, the judge's among them; compared: ballots and selections.")
+    say("A of N: accuracy A with N solutions, which cost the same generated tokens, or all tokens (total).")
+    say("generated, read: tokens per problem, including the judge's; compared: ballots and selections.")
     for name, one in found.measured.items():
         if left := len(found.problems) - len(one.right):
-            say(f"{name}: no verdict of the grader on {left} of the problems, which are left out.")
+            say(f"{name}: {left} problems are left out: the grader gave no verdict.")
         if one.unread:
-            say(f"{name}: {one.unread:.1f} of {one.comparisons:.1f} comparisons could not be read.")
+            say(f"{name}: {one.unread:.1f} of {one.comparisons:.1f} comparisons per problem are unreadable.")
     for name, why in found.refused.items():
         say(f"{name}: left out: {why}")
 

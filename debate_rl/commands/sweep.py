@@ -23,25 +23,23 @@ from debate_rl.sweeps.running import Runner, open_state, runs_of
 def sweep(
     config: Annotated[
         str,
-        typer.Argument(
-            metavar="RECIPE|SWEEP", help="A recipe or a sweep: a shipped one, or your own TOML file."
-        ),
+        typer.Argument(metavar="RECIPE|SWEEP", help="A shipped recipe or sweep, or a TOML file."),
     ],
     changes: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="KEY=A,B",
-            help="A key of the recipe: several values make an arm each, one value applies to all. Or a "
-            'key of the sweep: seeds=5, at_once=2, devices=["0","1"], figures, out=FOLDER.',
+            help="A key of the recipe: each of several values makes an arm, a single value applies to all. "
+            'Or a key of the sweep: seeds=5, at_once=2, devices=["0","1"], figures, out=FOLDER.',
         ),
     ] = None,
-    plan: Annotated[bool, typer.Option("--plan", help="List the runs, and start nothing.")] = False,
+    plan: Annotated[bool, typer.Option("--plan", help="List the arms without starting any run.")] = False,
     table: TableFile = None,
     json: JsonFile = None,
 ) -> None:
     """Train every arm with every seed, and compare them. The same command resumes.
 
-    Arms of one seed begin from the same weights and are compared problem by problem: docs/sweeps.md.
+    Arms with the same seed start from the same weights, and are compared by problem: docs/sweeps.md.
     """
     settings, arms = open_sweep(config, changes or ())
     runs = runs_of(settings, arms)
@@ -49,7 +47,7 @@ def sweep(
     size = f"{counted(len(arms), 'arm')} x {counted(len(settings.seeds_from(0)), 'seed')}"
     say(f"{settings.out}: {size} of {settings.recipe}")
     if plan:
-        say(*(f"  {arm.name}: {' '.join(arm.changes) or 'the recipe as it is'}" for arm in arms), sep="\n")
+        say(*(f"  {arm.name}: {' '.join(arm.changes) or 'the unchanged recipe'}" for arm in arms), sep="\n")
         return
     with open_state(settings, arms) as state:
         runner = Runner(settings, state, plain_console(stderr=True).print)
@@ -61,7 +59,7 @@ def sweep(
     rows = [
         (one.arm, f"{one.tokens:,.0f}", f"{one.passes:,.0f}", f"{one.steps:g}", one.state) for one in costs
     ]
-    tables = {**_figure_tables(figures, arms), "what it took": [heads, *rows]}
+    tables = {**_figure_tables(figures, arms), "cost": [heads, *rows]}
     for name, lines in tables.items():
         print_table(lines, name, align="lr")
     say(*_notes(settings, runner, arms), sep="\n")
@@ -98,17 +96,17 @@ def _text(estimate: Estimate | None, *, signed: bool = False) -> str:
     digits = 3 if abs(estimate.value) < 10 else 0
     form = f"{{:{'+' if signed else ''},.{digits}f}}".format
     low, high = estimate.low, estimate.high
-    if not signed and 0 <= estimate.value <= 1:  # a share
+    if not signed and 0 <= estimate.value <= 1:  # a fraction
         low, high = max(low, 0.0), min(high, 1.0)
     return f"{form(estimate.value)} ({interval(low, high, form, none='no interval')})"
 
 
 def _notes(settings: Sweep, runner: Runner, arms: Sequence[Arm]) -> Iterator[str]:
-    """Yield notes on the tables' intervals, on failures, and on what to do next."""
+    """Yield notes on intervals and failures, and the command of a report."""
     if (count := len(settings.seeds_from(0))) > 1:
         yield f"95% intervals over {count} seeds and held-out problems; differences are by seed and problem."
     else:
-        yield "95% intervals clustered by problem; one seed does not say what another would give."
+        yield "95% intervals clustered by problem; a single seed does not show the spread over seeds."
     for name, line in runner.state.failed.items():
         yield printable(f"failed: {name}: {line}")
-    yield f"look: debate report {quote(settings.out)}/{quote(arms[0].folder)}/seed_*"
+    yield f"report: debate report {quote(settings.out)}/{quote(arms[0].folder)}/seed_*"

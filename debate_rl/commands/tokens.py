@@ -1,4 +1,4 @@
-"""``debate inspect tokens RUN DEBATE``: one turn of a stored debate, token by token."""
+"""``debate inspect tokens RUN DEBATE``: show one turn of a stored debate token by token."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ def tokens(
     ],
     turn: Annotated[
         str,
-        typer.Option(metavar="AGENT.ROUND", help="Show this turn; both count from 0, the final ballot last."),
+        typer.Option(
+            metavar="AGENT.ROUND", help="Show this turn; both count from 0; a final ballot is the last round."
+        ),
     ] = "0.0",
     json: JsonFile = None,
     overrides: Overrides = None,
@@ -67,10 +69,10 @@ def tokens(
 
 
 def _note(run: Path, kept: KeptWeights, version: int) -> str:
-    """Return which weights gave the trainer's figures. ``version`` sampled the turn."""
-    name = "the weights the run began with" if kept.path is None else kept.path.relative_to(run)
+    """Return a note on the weights of the trainer. ``version``: the policy version that sampled the turn."""
+    name = "the start weights" if kept.path is None else kept.path.relative_to(run)
     trainer = f"trainer: {name}, policy version {kept.version}"
     if kept.version == version:
         return f"{trainer}, which sampled this turn"
     lost = f"Version {version}, which sampled this turn, was not kept"
-    return f"{trainer}. {lost}: the ratios hold what training changed since"
+    return f"{trainer}. {lost}: the ratios include the effect of later updates"

@@ -1,4 +1,4 @@
-"""``debate traces``: right replies of a teacher or of debates, merged files, and debates for other tools."""
+"""``debate traces``: collect right replies as training data, and convert debates for other tools."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ from debate_rl.sft.harvests import (
 )
 from transcripts import read_records
 
-BIAS = "  only right replies are kept: problems that the teacher seldom solves are rare among them, or absent"
-ONE_SIDED = "  problems that it always or never solves have no such list"
+BIAS = "  only right replies are kept, so problems that the teacher rarely solves are rare or absent"
+ONE_SIDED = "  problems that the teacher always or never solves have no such list"
 
 
 def traces(
@@ -45,12 +45,12 @@ def traces(
         list[str],
         typer.Argument(
             metavar="RECIPE|RUN|FILE... [KEY=VALUE...]",
-            help="Whose replies: the model of a recipe or run; with --winners runs; or files of traces.",
+            help="A recipe or run, whose model replies; with --winners or --debates, runs; or trace files.",
         ),
     ],
-    out: Annotated[str, typer.Option(metavar="FILE", help="The file of traces to write, JSON lines.")],
+    out: Annotated[str, typer.Option(metavar="FILE", help="The file of traces to write (JSON Lines).")],
     samples: Annotated[
-        int, typer.Option(callback=positive, help="Sample this many replies to each problem.")
+        int, typer.Option(callback=positive, help="Number of replies to sample per problem.")
     ] = 1,
     seed: SeedOption = 0,
     weights: WeightsOption = "newest",
@@ -65,7 +65,7 @@ def traces(
         bool,
         typer.Option(
             "--genselect",
-            help="Take lists of right and wrong solutions, and replies that name a right one.",
+            help="Take lists of right and wrong solutions, with replies that name a right solution.",
         ),
     ] = False,
     form: Annotated[
@@ -73,26 +73,24 @@ def traces(
         typer.Option(
             "--format",
             metavar="FORMAT",
-            help="replies; verifiers or inspect: the stored debates of runs for these tools; run: a folder "
-            "of the debates in a traces.jsonl of verifiers.",
+            help="replies: traces to train on; verifiers, inspect: the stored debates of runs for these "
+            "tools; run: a run folder with the debates of a traces.jsonl of verifiers.",
         ),
     ] = "replies",
     per_problem: Annotated[
-        int | None, typer.Option(callback=positive, help="Keep this many traces of a problem.")
+        int | None, typer.Option(callback=positive, help="Keep at most this many traces per problem.")
     ] = None,
     max_tokens: Annotated[
-        int | None, typer.Option(callback=positive, help="Leave out longer replies.")
+        int | None, typer.Option(callback=positive, help="Leave out replies with more tokens.")
     ] = None,
     against: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE", help="Compare lengths with these traces, of the model that is to learn."
-        ),
+        typer.Option(metavar="FILE", help="Compare lengths with these traces of the model to be trained."),
     ] = None,
-    levels: Annotated[str, typer.Option(metavar="A,B", help="Keep these levels only.")] = "",
+    levels: Annotated[str, typer.Option(metavar="A,B", help="Keep only these levels.")] = "",
     json: JsonFile = None,
 ) -> None:
-    """Collect right replies to training problems, for debate train to learn. The same command resumes."""
+    """Collect right replies to training problems, as data for debate train. The same command resumes."""
     own = read_traces([Path(against)]) if against is not None else []
     names, overrides = named_and_set(what)
     if not names:
@@ -112,9 +110,7 @@ def traces(
             harvest.merge((winners if take_winners else debate_turns)(Path(name)))
     elif not all(Path(name).suffix.lower() in (".jsonl", ".json", ".parquet") for name in names):
         if len(names) > 1:
-            raise ValueError(
-                f"traces: {names[1]}: sample one teacher at a time, and merge the files afterwards"
-            )
+            raise ValueError(f"traces: {names[1]}: sample one teacher at a time, and then merge the files")
         harvest = _sampled(names[0], overrides, samples, seed, weights, genselect=genselect)
     elif genselect:
         raise ValueError(f"--genselect: {names[0]} is a file of traces; name a recipe or a run")
@@ -144,7 +140,7 @@ def _exchange(form: str, names: Sequence[Path], out: Path) -> None:
     """Write the stored debates of runs in the format of another tool, or store debates of verifiers."""
     suffix = {"verifiers": ".jsonl", "inspect": ".eval", "run": ""}.get(form)
     if suffix is None:
-        raise ValueError(f"--format {form}: is not known; choose replies, verifiers, inspect or run")
+        raise ValueError(f"--format {form}: unknown; choose replies, verifiers, inspect or run")
     if out.suffix != suffix:
         raise ValueError(f"--out {out}: for --format {form} the name must end with {suffix or 'no suffix'}")
     if form == "run":
@@ -158,10 +154,10 @@ def _exchange(form: str, names: Sequence[Path], out: Path) -> None:
 
 
 def _say_style(kept: Sequence[Trace], own: Sequence[Trace], against: str) -> dict[str, object]:
-    """Print the length of the traces relative to those of the model that will learn; return the medians."""
+    """Compare the lengths of traces with those of the model to be trained. Print and return the medians."""
     figures: dict[str, object] = {"file": against}
     for name, theirs, ours, apart in foreign(kept, own):
-        warning = "; a foreign style, which may cost what the model can do" if apart else ""
+        warning = "; very different lengths, so training may harm what the model can do" if apart else ""
         plain_console().print(
             f"  {name} compared with {against}: median {theirs:,.0f} and {ours:,.0f}{warning}"
         )
@@ -170,7 +166,7 @@ def _say_style(kept: Sequence[Trace], own: Sequence[Trace], against: str) -> dic
 
 
 def _say_yield(harvest: Harvest, *, genselect: bool) -> dict[str, object]:
-    """Print how many replies are right, by level, and what the traces then lack; return the figures.
+    """Print how many replies are right, by level, and return the figures.
 
     With ``genselect``: how many lists have both right and wrong solutions.
     """
@@ -180,9 +176,9 @@ def _say_yield(harvest: Harvest, *, genselect: bool) -> dict[str, object]:
         name = whole if level == "all" else f"  level {level}"
         say(f"{name}: {kept:,} of {asked:,} ({share(kept / asked if asked else 0.0)})")
     if harvest.cut:
-        say(f"  {harvest.cut:,} right ones ended at their token limit, and are left out")
+        say(f"  {harvest.cut:,} right replies reached their token limit, and are left out")
     if harvest.ungraded:
-        say(f"  {harvest.ungraded:,} have no verdict, and are left out")
+        say(f"  {harvest.ungraded:,} replies have no verdict, and are left out")
     say(ONE_SIDED if genselect else BIAS)
     rows = {level: {"replies": asked, "kept": kept} for level, asked, kept in harvest.rows()}
     return {"yield": rows, "problems": harvest.problems, "cut": harvest.cut, "ungraded": harvest.ungraded}

@@ -1,4 +1,4 @@
-"""``debate train RECIPE|RUN [key=value ...]``: RL, supervised training, or the stages of a recipe."""
+"""``debate train RECIPE|RUN [key=value ...]``: train by RL, by supervised learning or in stages."""
 
 from __future__ import annotations
 
@@ -27,21 +27,20 @@ def train(
     config: RecipeOrRun,
     overrides: Overrides = None,
     plan: Annotated[
-        bool, typer.Option("--plan", help="Print memory, time and disk, and start nothing.")
+        bool, typer.Option("--plan", help="Print the forecast of memory, time and disk without training.")
     ] = False,
     memory: Annotated[
         float | None, typer.Option("--memory", metavar="GIB", help="With --plan: the memory of the GPU.")
     ] = None,
     json: JsonFile = None,
 ) -> None:
-    """Train by RL, on replies (sft.data), or by stages; stage=NAME trains one stage.
+    """Train by RL, by supervised learning (sft.data) or in stages; stage=NAME trains one stage.
 
-    The same command, or one with the run's folder, resumes.
+    To resume a run, repeat the command or name the run's folder.
     """
     if memory is not None and not (plan and 0 < memory < 1 << 30):
         raise ValueError(
-            f"--memory {memory:g}: is only used with --plan: the GiB of the planned GPU, as in --plan "
-            f"--memory 80"
+            f"--memory {memory:g}: needs --plan and a positive number of GiB, as in --plan --memory 80"
         )
     words = overrides or []
     keys = [word for word in words if not word.startswith("stage=")]
@@ -57,7 +56,7 @@ def train(
 def _do(
     settings: Config, where: Path, *, plan: bool, memory: float | None, json: str | None, only: str | None
 ) -> None:
-    """Train or plan, then print the table of the recipe's strategies."""
+    """Train or plan. After training, compare the strategies of ``held_out.strategies``."""
     from debate_rl.curriculum.train import plan_lines, plan_stages, train_run, train_stages  # load torch
 
     ranks = Ranks.launched()
@@ -83,7 +82,7 @@ def _do(
 
 
 def _last_run(settings: Config) -> Path | None:
-    """Return the run with the final weights. None if stages are still missing."""
+    """Return the run with the final weights. None if the curriculum is not finished."""
     run = Path(settings.run.dir)
     if not settings.stages:
         return run
@@ -93,18 +92,18 @@ def _last_run(settings: Config) -> Path | None:
 
 
 def settings_of(name: str, overrides: Sequence[str], *, starts: bool) -> Config:
-    """Return the configuration of a recipe, or of a run, which then continues in its current folder.
+    """Return the configuration of a recipe, or of a run, which resumes in the folder ``name``.
 
-    ``starts``: whether it runs on this machine; a missing GPU is refused first.
+    If ``starts``, raise ValueError if the run needs a GPU and this machine has none.
     """
     run, settings = open_run_or_recipe(name, overrides)
     if starts:
         refuse_no_gpu(settings)
     given = {".".join(parse_override(text)[0]) for text in overrides}
     longer = run is not None and "train.epochs" in given and "train.steps" not in given
-    if settings.train.epochs is not None:  # in steps, which takes the problems to know
+    if settings.train.epochs is not None:  # the number of steps depends on the number of problems
         with catch_warnings():
-            simplefilter("ignore")  # the start itself says it
+            simplefilter("ignore")  # the start of training repeats the warning
             problems = len(load_run_problems(settings).train)
             settings = with_epochs(settings, problems, capped=False if longer else None)
     if run is None or "run.dir" in given:

@@ -1,1 +1,1 @@
-"""``debate eval``: what a policy says to held-out problems, kept on disk, and its figures."""
+"""``debate eval``: plays held-out problems with a policy, stores its replies, and computes its figures."""

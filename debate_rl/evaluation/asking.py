@@ -1,4 +1,4 @@
-"""Opens the policies that are asked, by name and weights, and finds the folder that keeps their replies."""
+"""Opens the policies that a command evaluates, and finds their problems and the folder for their replies."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ def judge_of(name: str) -> tuple[Config, Path | None]:
 def graded_problems(config: Config, key: str) -> tuple[Environment, tuple[Problem, ...]]:
     """Return the environment that grades the held-out problems, and the problems.
 
-    ``key`` says where the data set was named, for error messages. DataError if there are no problems, or if a
+    ``key`` names the data set in error messages. DataError if there are no problems, or if a
     problem has no gold answer.
     """
     environment, problems = load_held_out(config, key=key)
     if not problems:
         raise DataError(NO_PROBLEMS)
     if known := next((one.id for one in problems if one.kind in ("open", "rubric")), None):
-        raise DataError(f"{known}: has no gold answer, so strategies cannot be graded on it")
+        raise DataError(f"problem {known}: has no gold answer; strategies need problems with gold answers")
     return environment, problems
 
 
@@ -89,6 +89,6 @@ def policy_of(config: Config, weights: Path | None) -> Iterator[Unopened]:
         if opened and (config.model.policy == "vllm" or config.debate.tools != "none"):
             end_engines(opened[0])
         opened.clear()
-        gc.collect()  # the next weights need the room of these
+        gc.collect()  # frees memory for the next weights
         if "torch" in sys.modules:
             sys.modules["torch"].cuda.empty_cache()

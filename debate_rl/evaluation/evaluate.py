@@ -1,4 +1,4 @@
-"""An evaluation from its plan to its figures; other graders' modes; diagnosis by a verifier model.
+"""Computes the figures of an evaluation plan, in several grading modes, with diagnosis by a verifier model.
 
 The 95% intervals of the figures are computed in ``debate_rl.metrics.intervals``.
 """
@@ -35,10 +35,10 @@ def evaluate(
     tell: Tell = lambda *_: None,
     diagnose: bool = False,
 ) -> Scores:
-    """Play an evaluation plan and return its figures, also under the further grading modes ``modes``.
+    """Play an evaluation plan and return its figures, also in the further grading modes ``modes``.
 
-    Replies are kept in ``folder``. With ``diagnose``, the plan's verifier model is also asked about
-    approaches and causes. The policy must report tokens. Problems without an answer are refused. DataError if
+    Replies are stored in ``folder``. With ``diagnose``, the plan's verifier model also judges approaches and
+    causes of errors. The policy must report tokens. Open problems are refused. DataError if
     the grader gave no verdict on any problem.
     """
     played = play(plan, policy, folder, tell=tell)
@@ -56,11 +56,11 @@ def evaluate(
 def check_modes(modes: Sequence[Mode], problems: Sequence[Problem]) -> None:
     """Raise ValueError if these problems cannot be graded in one of the modes."""
     if "first_letter" in modes and any(problem.kind != "choice" for problem in problems):
-        raise ValueError("--modes first_letter: is for multiple choice, but some of these problems are not")
+        raise ValueError("--modes first_letter: is for multiple choice, but some problems have no choices")
 
 
 def with_modes(scores: Scores, played: Played, environment: Environment, modes: Sequence[Mode]) -> Scores:
-    """Return the scores with accuracy, missing, pass@k and greedy accuracy under each further mode.
+    """Return the scores with accuracy, missing, pass@k and greedy accuracy in each further mode.
 
     As in other harnesses, the whole reply after its thinking is graded. The problems are those of ``scores``.
     A mode leaves out a problem if it gives no verdict on one of the replies.
@@ -108,7 +108,7 @@ def _with_diagnosis(scores: Scores, played: Played, verifying: Verifying) -> Sco
     ``envs.causes`` already determine.
     """
     model, values = verifying.model, defaultdict[str, dict[str, list[float]]](lambda: defaultdict(list))
-    asked: list[tuple[str, Future[Verdict] | None, Future[Stated] | None]] = []  # all before the first answer
+    asked: list[tuple[str, Future[Verdict] | None, Future[Stated] | None]] = []  # ask before waiting
     for one in (one for group in played.opening for one in group):
         problem = one.debate.problem
         if problem.id in scores.problems and one.truth is not None:

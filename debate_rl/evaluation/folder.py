@@ -1,4 +1,4 @@
-"""The folder of one evaluation: its settings, a lock, and replies as they come."""
+"""The folder of one evaluation: its settings, its lock, and the replies so far."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ OPEN_REPLIES = "open_replies.jsonl"
 TRAINING = "training step"
 """Key that an evaluation during training stores instead of ``weights``: the number of training steps done."""
 BEGINNINGS = MODEL, START = "model", "start"
-"""Names in a folder's name instead of a checkpoint's: the recipe's model, and the warm start."""
+"""Names in a folder's name for weights without a checkpoint: the recipe's model, and the warm start."""
 
 
 class EvaluationError(ValueError):
-    """An evaluation that cannot be made or continued; the message says why and what to do."""
+    """An evaluation that cannot start or resume. The message says why and what to do."""
 
 
 def identity(
@@ -53,10 +53,10 @@ def identity(
 
     This is the protocol, prompts, model, weights, problems and seeds, and whether one agent alone solves the
     problems (``direct``). A model's folder is identified by the names, sizes and times of its files. A model
-    that is built anew is identified by everything that it is built from. The code of a custom policy is not
+    with new weights is identified by everything that it is built from. The code of a custom policy is not
     checked.
     """
-    load_prompts(config.debate.prompts)  # says best what is wrong with the file
+    load_prompts(config.debate.prompts)  # its error message is the clearest
     plain = plain_config(config)
     problem_text = json.dumps([{k: v for k, v in asdict(one).items() if v is not UNSET} for one in problems])
     name = config.model.name_or_path
@@ -107,7 +107,7 @@ def default_folder(home: Path, weights: Path | None, what: Mapping[str, object])
 def training_folder(run: Path, step: int, data: str, what: Mapping[str, object]) -> Iterator[Path]:
     """Lock and yield the folder of an evaluation during training on a held-out set ("" for the first set).
 
-    Replies that an earlier start of the run stored for this step are removed.
+    Replies that an earlier launch of the run stored for this step are removed.
     """
     weights = f"step_{step:06d}" if step else START
     folder = run / "evaluations" / f"{weights}-training{f'_{data}' if data else ''}"
@@ -117,11 +117,11 @@ def training_folder(run: Path, step: int, data: str, what: Mapping[str, object])
                 shutil.rmtree(path)
             else:
                 path.unlink()
-        (folder / IDENTITY).unlink()  # last, as a kill may come at any point
+        (folder / IDENTITY).unlink()  # removed last, because the process may be killed at any time
     with open_folder(folder, what):
         yield folder
         for part in sorted(path for path in folder.iterdir() if path.is_dir()):
-            seal_before(part, 1)  # nothing is added to it
+            seal_before(part, 1)  # nothing is appended to this file
 
 
 @contextmanager
@@ -146,10 +146,10 @@ def open_folder(folder: Path, what: Mapping[str, object]) -> Iterator[Path]:
 def _refuse_other(folder: Path, what: Mapping[str, object]) -> None:
     """Raise EvaluationError if a folder belongs to another evaluation, or contains something else."""
     path = folder / IDENTITY
-    begun = (LOCK, half_written(path).name)  # all that a start on a full disk leaves
+    begun = (LOCK, half_written(path).name)  # the only files left by a launch on a full disk
     entries = sorted(entry.name for entry in folder.iterdir() if entry.name not in begun)
     if entries and IDENTITY not in entries:
-        raise EvaluationError(f"{folder}: contains {entries[0]} and no evaluation; choose another --out")
+        raise EvaluationError(f"{folder}: contains {entries[0]} but no evaluation; choose another --out")
     if not entries:
         return
     try:
@@ -160,7 +160,7 @@ def _refuse_other(folder: Path, what: Mapping[str, object]) -> None:
     if different:
         raise EvaluationError(
             f"{folder}: contains an evaluation with other {', '.join(different)}; nothing was changed; "
-            f"choose another --out, or none"
+            f"choose another --out, or omit it"
         )
 
 
@@ -174,8 +174,8 @@ class Reply(msgspec.Struct, frozen=True):
 class KeptReplies(WrappedPolicy):
     """A policy that stores each reply of an inner policy in a file, and returns stored replies.
 
-    So a killed process loses no finished reply, and equal requests are sampled once. If the block ends
-    without an error, the file is removed unless ``stay`` is set.
+    A killed process loses no finished reply, and equal requests are sampled once. If the block ends without
+    an error, the file is removed unless ``stay`` is set.
     """
 
     def __init__(self, policy: Policy, path: Path, *, stay: bool = False) -> None:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 Grades = tuple[tuple[Truth, ...], ...]
 IN_A_BOX: Final[Mode] = "boxed"
 LONGEST_LEAD = 80
-"""How many characters before an answer are searched for the words that introduce it."""
+"""Maximum number of characters before an answer that are searched for words that introduce it."""
 _LEAD = re.compile(
     r"(?:[\s$*{(\[:#]|\\[(\[]|\\(?:f?boxed|text|mathbf)|\b(?:so|thus|hence|therefore|and|the|final|answer|is)\b,?)+\Z",
     re.IGNORECASE,
@@ -52,14 +52,14 @@ def grade_debate(
     beside: Sequence[Mode] = (),
     hidden: bool = False,
 ) -> tuple[Debate, Grades | None]:
-    """Return a debate with the answers that ``mode`` finds and their scores, and the verdicts (N, R).
+    """Return a debate with the answers that ``mode`` finds and their scores, and the grades (N, R).
 
-    A verdict is True, False, "missing", or None if the grader gave none (time-out, crash). The table is None
-    for a problem of kind "open" or "rubric". ``tally`` counts what the table does not contain: statuses,
-    verdicts of math-verify ("symbolic"), "microseconds", and the results of each mode of ``beside`` on the
-    same solutions, as "right [mode]". The gold answer can decide whether an answer is all boxes of a solution
-    or only the last one. With ``hidden``, the stored answer must not depend on the gold answer, so it is what
-    the mode finds.
+    A grade is True, False, "missing", or None without a verdict of the grader (time-out, crash). The grades
+    are None for a problem of kind "open" or "rubric". ``tally`` counts statuses, answers decided by
+    math-verify ("symbolic"), "microseconds", and the results of each mode of ``beside`` on the same
+    solutions, as "right [mode]". The gold answer can decide whether all boxes of a solution or only the last
+    box is the answer. With ``hidden``, the stored answer does not depend on the gold answer: it is the answer
+    that the mode finds.
     """
     problem = debate.problem
     if problem.kind in WITHOUT_TRUTH:
@@ -90,7 +90,7 @@ def grade_debate(
 
 
 def of_learners(debate: Debate, grades: Grades | None) -> Grades | None:
-    """Return the grades of only those agents that learn."""
+    """Return only the grades of agents that learn."""
     if grades is None or not debate.protocol.seats:
         return grades
     return tuple(row for agent, row in enumerate(grades) if debate.protocol.learns(agent))
@@ -131,12 +131,12 @@ def grade_text(environment: Environment, problem: Problem, text: str, mode: Mode
 
 
 def own_environment(environment: Environment, problem: Problem) -> Environment:
-    """Return the environment that a problem of a mixture came from. Others are returned unchanged."""
+    """Return the environment of a problem, which for a mixture is the one that the problem came from."""
     return environment.of(problem) if isinstance(environment, Mixture) else environment
 
 
 def _is_found_by_mode(problem: Problem, turn: Turn, mode: Mode) -> bool:
-    """Return whether the mode locates the answer. Otherwise it is the box of the solution, or all of it."""
+    """Return whether the mode locates the answer. Otherwise it is the last box or the whole text."""
     return problem.kind not in WHOLE_RESPONSE and (mode != IN_A_BOX or turn.parsed.untagged is not UNSET)
 
 
@@ -155,7 +155,7 @@ def _given(environment: Environment, problem: Problem, answer: str | None) -> Gr
 
 
 def stored_mode(mode: Mode) -> Mode | UnsetType:
-    """Return the value of ``Record.mode``, which is stored only if answers are not the boxes of sections."""
+    """Return the value of ``Record.mode``, which is stored only for modes other than the default."""
     return UNSET if mode == IN_A_BOX else mode
 
 
@@ -186,7 +186,7 @@ def gold_of(problem: Problem) -> str | None:
 
 
 def agreement(environment: Environment, mode: Mode = IN_A_BOX) -> Agreed:
-    """Return a function that tells, without grading, whether all turns of a round give the same answer.
+    """Return a function that checks, without grading, whether all turns of a round give the same answer.
 
     The answer of a solution is what ``mode`` finds. Two answers are the same if their keys are equal. A turn
     without an answer does not agree with any other turn.
@@ -203,7 +203,7 @@ def agreement(environment: Environment, mode: Mode = IN_A_BOX) -> Agreed:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """Pending verdicts of a verifier model on those solutions of a debate that have a text."""
+    """Pending verdicts of a verifier model on the solutions of a debate that are not empty."""
 
     debate: Debate
     verifier: str
@@ -211,7 +211,7 @@ class Pending:
     futures: Mapping[TurnId, Future[Verdict]]
 
     def verdicts(self) -> Verdicts:
-        """Wait for all verdicts and return their table. VerifierError if the verifier model has failed."""
+        """Wait for all verdicts and return their table. VerifierError if the verifier model failed."""
         protocol = self.debate.protocol
         empty: list[Score] = [
             "missing" if holds_solutions(protocol, round_) else None for round_ in range(protocol.num_rounds)
@@ -224,19 +224,19 @@ class Pending:
 
 @dataclass(frozen=True, slots=True)
 class Verifying:
-    """A verifier model with its configuration in a run. ``rubric``: the custom rubric, if any."""
+    """A verifier model and its configuration. ``rubric``: the custom rubric, if any."""
 
     model: VerifierModel
     config: VerifierConfig
     rubric: str | None = None
 
     def begin(self, debate: Debate) -> Pending | None:
-        """Start to score a debate's solutions in the background. Return None if they are not to be scored."""
+        """Start scoring a debate's solutions in the background. Return None if it scores none."""
         if not self.scores(debate.problem):
             return None
         from envs.rubrics.verdicts import CORRECTNESS
 
-        rubric = self.rubric or CORRECTNESS  # a problem of kind "rubric" has its own, or there is this one
+        rubric = self.rubric or CORRECTNESS  # used unless the problem has its own rubric
         texts = {turn.id: solution_text(debate.problem, turn) for turn in debate.turns if not turn.ballot}
         futures = {
             turn: self.model.score(debate.problem, text, rubric=rubric)
@@ -266,7 +266,7 @@ def open_verifying(config: Config) -> Verifying | None:
 def opened_verifying(config: Config, *, checked: bool = False) -> Iterator[Verifying | None]:
     """Yield the verifier model of a configuration and close it afterwards, or yield None without one.
 
-    ``checked``: make sure first that the model answers.
+    ``checked``: first check that the model replies.
     """
     verifying = open_verifying(config)
     if verifying is None:
@@ -307,7 +307,7 @@ def solution_text(problem: Problem, turn: Turn) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Graded:
-    """A debate, the grades of its solutions, (N, R), and the verdicts of a verifier model if one is asked.
+    """A debate, the grades (N, R) of its solutions, and the verdicts of a verifier model if there is one.
 
     All grades are None for a problem of kind "rubric".
     """
@@ -318,7 +318,7 @@ class Graded:
 
     @property
     def truth(self) -> Grades | None:
-        """The grades as they are stored in a record: None for a problem without truth."""
+        """The grades that a record stores: None for a problem without truth."""
         return None if self.debate.problem.kind in WITHOUT_TRUTH else self.correct
 
 
@@ -341,10 +341,10 @@ def graded(
 class BackgroundGrading:
     """Grades debates by index into ``done[index]``, and passes each with its grades to ``keep``.
 
-    A grader may take seconds for an answer, so all debates of an evaluation are graded in one background
+    A grader may need seconds per answer, so all debates of an evaluation are graded in one background
     thread. An environment whose ``main_thread_only`` is true grades immediately instead. If the block ends
-    with an error, debates that still wait are kept ungraded. A verifier model starts on a debate when it is
-    taken.
+    with an error, debates that still wait are passed to ``keep`` ungraded. A verifier model starts scoring a
+    debate when ``take`` receives it.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Solves tasks of Inspect AI by debate or by one agent alone. The scorer of the task grades the output.
+"""Solves Inspect AI tasks by debate or by one agent alone. The scorer of the task grades the output.
 
 Inspect AI (inspect.aisi.org.uk) is not a dependency: it is imported when a solver is created.
 """
@@ -32,8 +32,8 @@ def debate_solver(
 
     ``direct``: one agent alone answers, with the opening prompt of the same protocol.
     ``protocol``: keys of a recipe's ``debate``.
-    ``kind``: what the prompts ask for: "expression" or "number" for a final answer in a box, "open" for free
-    text. For samples with choices, the prompts ask for a letter.
+    ``kind``: the answer that the prompts request: "expression" or "number" in a box, or "open" for free text.
+    For samples with choices, the prompts request a letter.
 
     The final answer is repeated in a last line, "ANSWER: 42", and choices are marked, so that the scorers
     ``match``, ``answer``, ``choice`` and model-graded scorers all find it.
@@ -48,7 +48,7 @@ def debate_solver(
         async def solve(state: Any, generate: Any) -> Any:
             id, choices = str(state.sample_id), tuple(choice.value for choice in state.choices)
             checked: Kind = "choice" if choices else kind
-            unknown = None if checked == "open" else ""  # the target is not given to anybody
+            unknown = None if checked == "open" else ""  # no agent sees the target
             problem = Problem(id, state.input_text, unknown, "inspect", kind=checked, choices=choices)
             drawn = derive_seed(seed, "inspect", id, state.epoch)
             agreed = agreement(environment_of(problem))
@@ -94,7 +94,7 @@ class InspectPolicy:
 
     async def update(self, weights: object, version: int) -> None:
         """Raise NotImplementedError: this model cannot be trained here."""
-        raise NotImplementedError("a model of Inspect AI can be evaluated, not trained")
+        raise NotImplementedError("a model of Inspect AI can be evaluated but not trained")
 
 
 def _answered(state: Any, debate: Debate) -> Any:

@@ -1,7 +1,7 @@
-"""Plays held-out problems with a policy: debates, and first-round solutions that cost as many tokens.
+"""Plays held-out problems with a policy: debates, and first-round solutions for the same number of tokens.
 
-If debates are not wanted or not possible, one agent alone solves the problems. Every debate is stored when it
-ends, so that an interrupted evaluation continues where it stopped.
+If no debates are requested or possible, one agent alone solves the problems. Every debate is stored when it
+ends, so that an interrupted evaluation resumes where it stopped.
 """
 
 from __future__ import annotations
@@ -39,24 +39,25 @@ from transcripts import Record, ShardWriter, TranscriptError, read_records
 from transcripts.files import shard_name
 
 Tell = Callable[[str, int, int, float], None]
-"""Called with the name of what is played, how many of its debates are stored, how many there are in all, and
-how much is done if the replies of unfinished debates count as fractions of a debate."""
+"""Called with the name of a part, its number of stored debates, its total number of debates, and its progress
+in debates, where each reply of an unfinished debate counts as a fraction of a debate."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unopened:
-    """A policy that is opened at the first sample, so that no model is loaded if everything is stored."""
+    """A policy that is opened for the first sample, so that no model is loaded if all debates are stored."""
 
     open: Callable[[], Policy]
 
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """A debate for each problem and seed, and first-round solutions for each, stored as debates of one round.
+    """A debate and first-round solutions for each problem and seed. Solutions are one-round debates.
 
-    ``opening[i]`` has the solutions for the problem of ``debates[i]``. ``samples`` solutions cost the tokens
-    of a debate. The first ``solutions`` count; there may be a few more. ``greedy`` has one solution of each
-    problem at temperature 0, if requested. ``debates`` is empty if no debates are held.
+    ``opening[i]`` has the solutions for the problem of ``debates[i]``. ``samples`` is the number of solutions
+    that cost as many tokens as a debate. Only the first ``solutions`` solutions of a problem count.
+    ``greedy`` has one solution of each problem at temperature 0, if requested. ``debates`` is empty if no
+    debates are held.
     """
 
     debates: tuple[Graded, ...]
@@ -68,19 +69,19 @@ class Played:
 
 @dataclass(frozen=True, slots=True)
 class EvalPlan:
-    """What an evaluation plays: problems with their environment, the protocol, and one seed per repetition.
+    """The plan of an evaluation: problems with their environment, the protocol, and one seed per repetition.
 
     ``samples``: minimum number of first-round solutions of each problem and seed.
-    ``greedy``: whether each problem has one more solution at temperature 0.
+    ``greedy``: also sample one solution of each problem at temperature 0.
     ``max_live``: maximum number of debates open at a time.
-    ``requests``: maximum number of replies sampled together, which also limits the open debates.
-    ``direct``: hold no debates; one agent alone, with the first persona, writes ``samples`` solutions (at
-    least one) of each problem and seed.
+    ``requests``: maximum number of replies sampled together; also limits the open debates.
+    ``direct``: no debates; one agent alone, with the first persona, writes ``samples`` solutions (at least
+    one) for each problem and seed.
     ``mode``: the mode of the grader.
-    ``tokens``: whether token ids and log-probabilities are stored too.
-    ``verifying``: a verifier model that scores in addition to the grader, or instead of the grader.
-    ``summarizer``: returns the policy that writes summaries, and is called when the first summary is due.
-    None means the policy under evaluation.
+    ``tokens``: also store token ids and log-probabilities.
+    ``verifying``: a verifier model that scores solutions in addition to the grader, or instead of it.
+    ``summarizer``: returns the policy that writes summaries; called for the first summary. None: the policy
+    under evaluation.
     """
 
     problems: Sequence[Problem]
@@ -112,11 +113,11 @@ def play(
     which has no gold answer.
     """
     hold = partial(_part, policy=policy, folder=folder, tell=tell)
-    alone, count = plan.protocol.one_round(alone=True), len(plan.problems)  # the first persona speaks once
+    alone, count = plan.protocol.one_round(alone=True), len(plan.problems)  # one turn by one agent
     debates, greedy, opening = list[Graded](), list[Graded](), list[tuple[Graded, ...]]()
 
     def in_turn(single: EvalPlan, name: str, seed: int, times: int) -> list[tuple[Graded, ...]]:
-        """Return ``times`` solutions of each problem. Problems alternate so that more can be added later."""
+        """Return ``times`` solutions per problem. Problems alternate so that more can be added."""
         found = hold(single, name=name, seed=seed, problems=[*plan.problems] * times)
         return [tuple(found[start::count]) for start in range(count)]
 
@@ -147,7 +148,7 @@ def play(
 
 
 def is_alone(protocol: DebateConfig) -> bool:
-    """Return whether there is no debate to hold, because a single agent speaks once."""
+    """Return whether the protocol has no debate: one agent and one round."""
     return protocol.num_agents == protocol.num_rounds == 1
 
 
@@ -170,7 +171,7 @@ def _part(
     folder: Path | None,
     tell: Tell,
 ) -> list[Graded]:
-    """Return a debate for each entry of ``problems``. Store each at its end; regrade stored ones."""
+    """Return a debate for each entry of ``problems``. Store each when it ends; regrade stored debates."""
     drawn = derive_seed(seed, name)
     number = list(plan.seeds).index(seed) if name != "greedy" else 0
     shard = None if folder is None else folder / name / shard_name(number)
@@ -204,7 +205,7 @@ def _part(
                 writer.write(Record(debate, number, id, truth, mode=mode, verdicts=verdicts or UNSET))
             tell_now()
 
-        if folder is not None and turns_of(plan.protocol) > 1:  # else a debate is kept as soon as it speaks
+        if folder is not None and turns_of(plan.protocol) > 1:  # a debate of one turn is stored at once
             speaker = stack.enter_context(KeptReplies(speaker, folder / OPEN_REPLIES))
         counted = CountedReplies(speaker, tell_now)
         marking = BackgroundGrading(plan.environment, keep, done, plan.mode, verifying)
@@ -267,7 +268,7 @@ def _kept(shard: Path, problems: Sequence[Problem], seed: int, protocol: DebateC
             whole = _is_whole(debate) and is_of_protocol(debate, protocol)
             if not whole or debate.problem != problems[index]:
                 raise TranscriptError(
-                    f"{shard}: the debate with seed {debate.seed} is not of this evaluation"
+                    f"{shard}: the debate with seed {debate.seed} belongs to another evaluation"
                 )
     except TranscriptError as error:
         raise EvaluationError(f"{error}; move the file away, or choose another --out") from error
@@ -275,7 +276,7 @@ def _kept(shard: Path, problems: Sequence[Problem], seed: int, protocol: DebateC
 
 
 def _is_whole(debate: Debate) -> bool:
-    """Return whether a debate has every turn of its protocol, once."""
+    """Return whether a debate has each turn of its protocol exactly once."""
     config, rounds = debate.protocol, range(rounds_held(debate.protocol))
     turns = [TurnId(agent, round_) for round_ in rounds for agent in speakers(config, round_)]
     return sorted(turn.id for turn in debate.turns) == sorted(turns)

@@ -42,7 +42,7 @@ class SentPrompt:
 class _Recorder(ScriptedPolicy):
     """Records the requests of a debate, and replies with a text that names the agent and the round."""
 
-    runs_programs = True  # its replies have none
+    runs_programs = True  # the recorder's replies contain no programs
 
     @property
     def remote(self) -> _Recorder:
@@ -51,7 +51,7 @@ class _Recorder(ScriptedPolicy):
 
     async def sample(self, request: SampleRequest) -> Completion:
         self.requests.append(request)
-        return Completion((), (), (), self._reply(request), "stop", 0)  # whole, whatever ends a reply
+        return Completion((), (), (), self._reply(request), "stop", 0)  # complete, for any stop strings
 
     def count_continuation(self, messages: object) -> int:
         return 0
@@ -99,7 +99,7 @@ def _stand_in(turn: TurnId) -> str:
 
 
 def differences(ours: Sequence[SentPrompt], theirs: Sequence[SentPrompt]) -> Iterator[str]:
-    """Yield the differences between two lists of prompts line by line, or nothing if they are equal.
+    """Yield the differences between two lists of prompts as lines; no line if the lists are equal.
 
     Prompts at the same place in the debate are compared. Differing settings are named with both values;
     differing texts are shown as a unified diff.
@@ -123,7 +123,7 @@ def differences(ours: Sequence[SentPrompt], theirs: Sequence[SentPrompt]) -> Ite
 
 
 def speech_of(config: Config) -> tuple[Speech | None, str]:
-    """Return the configuration's ``Speech`` and "", or None and the reason without a tokenizer."""
+    """Return the configuration's ``Speech`` and "", or None and the reason why there is no tokenizer."""
     from debate_rl.inference.speech import Speech, ids_of_ends
     from debate_rl.models import sketch_model
     from debate_rl.warm_start.tokenizer import tiny_vocabulary

@@ -24,9 +24,9 @@ MAIN = (
     "debate/winner/accuracy",
     "debate/majority",
 )
-"""The figures that are also shown by level and subject, and compared between evaluations."""
+"""Figures that are also shown by level and subject, and compared between evaluations."""
 COSTS = ("missing", "truncated", "valid_xml", "stopped", "tools")
-"""Prefixes of the figures that are listed after the accuracies."""
+"""Prefixes of figures that are listed after the accuracies."""
 WITHIN = {"share": (0.0, 1.0), "difference": (-1.0, 1.0), "tokens": (0.0, inf), "count": (0.0, inf)}
 """The range of possible values of a figure, by its unit."""
 Unit: TypeAlias = Literal["share", "tokens", "difference", "count"]

@@ -59,9 +59,9 @@ class Scores:
     ``samples``: the number of solutions of a problem that cost the tokens of a debate, or of all solutions if
     there are no debates.
     ``mode``: the grading mode of every figure that does not name another mode.
-    ``compared``: for each problem, the verdicts of a verifier model and the truth on the same solutions.
-    ``asked``: counts of what the verifier model was asked, from ``VerifierModel.take_tally``.
-    ``bands``: for each problem with a measured pass rate, the band that the rate lies in.
+    ``compared``: by problem, a verifier model's verdicts and the true grades of the same solutions.
+    ``asked``: the verifier model's counts of requests and verdicts, from ``VerifierModel.take_tally``.
+    ``bands``: the pass-rate band of each problem with a measured pass rate.
     """
 
     values: Mapping[str, Values]
@@ -74,7 +74,7 @@ class Scores:
     asked: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def agreement(self) -> dict[str, Estimate]:
-        """Return how well a verifier model's verdicts agree with the truth, or {} without both."""
+        """Return the agreement of a verifier model's verdicts with the truth, or {} if either is missing."""
         pairs = [(pair, problem) for problem, pairs in self.compared.items() for pair in pairs]
         return agreement([pair for pair, _ in pairs], [problem for _, problem in pairs])
 
@@ -89,7 +89,7 @@ class Scores:
         return clustered_mean([v for v, _ in counted], [p for _, p in counted]) if counted else None
 
     def groups(self, kind: Kind) -> dict[str, frozenset[str]]:
-        """Return the problem ids of each level, subject or pass rate, without unlabelled problems."""
+        """Return the problem ids of each level, subject or pass-rate band, without unlabelled problems."""
         groups: dict[str, set[str]] = defaultdict(set)
         for name, problem in self.problems.items():
             labels = {"level": problem.level, "subject": problem.source.partition("/")[2]}
@@ -104,7 +104,7 @@ class Scores:
 def difference(scores: Scores, name: str, base: Scores, minus: str) -> Estimate | None:
     """Return figure ``name`` of ``scores`` minus figure ``minus`` of ``base``, paired by problem.
 
-    Problems are paired if they are equal except for the examples shown. None without common problems.
+    Problems are paired if they differ at most in the examples shown. None without common problems.
     """
     left, right = scores.values.get(name, {}), base.values.get(minus, {})
     shared = [
@@ -172,7 +172,7 @@ class _Sheet:
         self._instructions(problem, "debate/instructions", spoken)
 
     def sizes(self, debates: Sequence[Debate]) -> None:
-        """Add the agents and rounds if debates differ in them or may stop early, and whether each stopped."""
+        """Add agents and rounds if these vary or debates may stop early, and whether each debate stopped."""
         stops = any(map(may_stop, debates))
         if not stops and len({(d.protocol.num_agents, d.protocol.num_rounds) for d in debates}) <= 1:
             return
@@ -243,7 +243,7 @@ class _Sheet:
             self.put(problem, name, *met)
 
     def _partial(self, problem: Problem, name: str, turns: Sequence[Turn], *, at_k: bool = False) -> None:
-        """Add the partial score of each solution, if scores are measured, and with ``at_k`` of the best of k.
+        """Add the partial score of each solution, if scores are measured, and with ``at_k`` also best-of-k.
 
         A missing solution has score 0.
         """
@@ -262,7 +262,7 @@ class _Sheet:
 
 
 def scores(played: Played, key: AnswerKey) -> Scores:
-    """Return the figures of everything that was played.
+    """Return the figures of all played debates and solutions.
 
     ``key`` decides which wrong answers a majority counts as the same. A problem is left out if any of its
     answers, with any seed, has no verdict.

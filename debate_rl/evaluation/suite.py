@@ -19,7 +19,7 @@ Table: TypeAlias = dict[str, Any]
 WHOLE = 1_000_000_000
 """Default ``held_out.limit`` of a suite's set, which means all of its problems."""
 TABLES = ("held_out", "debate", "grader", "shots")
-"""The tables of a recipe that decide an evaluation."""
+"""The tables of a recipe that an evaluation depends on."""
 ANEW = ("held_out", "grader", "shots")
 """Tables that a set replaces as a whole, so that no keys of the recipe remain in them."""
 
@@ -28,18 +28,18 @@ class SuiteSet(Settings):
     """One data set of a suite: its role, and how it is evaluated."""
 
     role: str = Field(default="", max_length=60)
-    """The role of the set, as "train-like", "held-out", "canary", "floor", "ceiling" or "temporal OOD"."""
+    """The role of the set: "train-like", "held-out", "canary", "floor", "ceiling", "temporal OOD", ..."""
     direct: bool = False
-    """Whether one agent alone solves the problems, without debates."""
+    """One agent alone solves the problems, without debates."""
     samples: int = Field(default=0, ge=0)
-    """Minimum number of direct solutions of each problem, as ``--samples``."""
+    """Minimum number of direct solutions per problem, like ``--samples``."""
     greedy: bool = False
-    """Whether one more solution is sampled at temperature 0."""
+    """Also sample one solution per problem at temperature 0."""
     held_out: Table = Field(default_factory=dict)
-    """Which problems are evaluated: keys of a recipe's ``held_out``. ``kind`` is the set's name by default,
-    and all of its problems are used unless ``limit`` is given."""
+    """The problems: keys of a recipe's ``held_out``. By default, ``kind`` is the set's name, and all of its
+    problems are used."""
     debate: Table = Field(default_factory=dict)
-    """Keys of a recipe's ``debate``, as prompts, temperature, max_tokens."""
+    """Keys of a recipe's ``debate``, such as prompts, temperature and max_tokens."""
     grader: Table = Field(default_factory=dict)
     """Keys of a recipe's ``grader``: the mode, and further modes in ``beside``."""
     shots: Table = Field(default_factory=dict)
@@ -65,7 +65,7 @@ class EvalSet:
     """A data set with the settings of its evaluation.
 
     ``before`` and ``after`` are ``key=value`` overrides of the recipe, which apply before and after the
-    overrides of the command line. ``key`` says where the data set was named, for error messages. ``modes``
+    overrides of the command line. ``key`` names the data set in error messages. ``modes``
     are further grading modes. The other fields are as in ``SuiteSet``.
     """
 
@@ -83,8 +83,8 @@ class EvalSet:
 def read_suite(name: str, only: Sequence[str] = ()) -> list[EvalSet]:
     """Return the sets of a suite, in the suite's order. The suite is a file or one of the shipped suites.
 
-    With ``only``, return only the sets of these names. ConfigError, in one line, for something that is not a
-    suite, and for a set that the suite does not have.
+    With ``only``, return only the sets with these names. ConfigError, in one line, for an invalid suite, and
+    for a name without a set.
     """
     path = find_suite(name)
     suite = read_config(Suite, path)
@@ -103,7 +103,7 @@ def read_suite(name: str, only: Sequence[str] = ()) -> list[EvalSet]:
 def _eval_set(name: str, settings: SuiteSet, path: Path) -> EvalSet:
     """Return a set of a suite.
 
-    The reply limit and the grading mode of the data set's published figures are defaults.
+    The defaults are the reply limit and the grading mode of the data set's published figures.
     """
     where = f"{path}: sets.{name}"
     tables = {key: getattr(settings, key) for key in TABLES}
@@ -128,8 +128,9 @@ def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> Table:
 
 
 def swept(sets: Iterable[EvalSet], sweep: str) -> list[EvalSet]:
-    """Return each set once for every value of ``KEY=A,B,C`` with the value in its name, or the sets as they
-    are.
+    """Return each set once per value of ``sweep`` (KEY=A,B,C), with the value in its name.
+
+    An empty ``sweep`` leaves the sets unchanged.
 
     >>> [one.name for one in swept([EvalSet("gsm8k", "--on")], "debate.max_tokens=256,1024")]
     ['gsm8k, debate.max_tokens=256', 'gsm8k, debate.max_tokens=1024']
@@ -143,7 +144,7 @@ def swept(sets: Iterable[EvalSet], sweep: str) -> list[EvalSet]:
             f"--sweep {sweep}: write KEY=A,B,C with a key of {', '.join(TABLES)} and different values, as in "
             "--sweep debate.max_tokens=256,1024"
         )
-    none = {"shots.count=0": "shots=none"}  # without examples there is nothing to say about them either
+    none = {"shots.count=0": "shots=none"}  # without examples, no other setting of them applies
     texts = [f"{key}={value}" for value in each]
     return [
         replace(one, name=f"{one.name}, {text}", after=(*one.after, none.get(text, text)))
@@ -153,7 +154,7 @@ def swept(sets: Iterable[EvalSet], sweep: str) -> list[EvalSet]:
 
 
 def modes_named(names: Iterable[str]) -> tuple[Mode, ...]:
-    """Return the modes of these names, in the order of ``MODES``. ValueError for an unknown name."""
+    """Return the modes with these names, in the order of ``MODES``. ValueError for an unknown name."""
     wanted = list(names)
     for name in wanted:
         if name not in MODES:

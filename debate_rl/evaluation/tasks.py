@@ -1,4 +1,4 @@
-"""Evaluations: what is evaluated, on which data set, and its figures, as ``debate eval`` compares them."""
+"""The evaluations of ``debate eval``: which weights on which data set, and their figures."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ from envs import DataError
 from envs.data.decontamination import overlaps
 
 IN_TRAINING = "in training"
-"""Table head of the overlap between a data set and the problems that were trained on."""
+"""Column head for the overlap between a data set and the training problems."""
 TEST_TIME = "test-time learning"
-"""Table head of whether a run is declared to train on the problems of a data set."""
+"""Column head that marks runs declared to train on the problems of a data set."""
 
 
 class EvalOptions(NamedTuple):
@@ -57,13 +57,13 @@ class EvalOptions(NamedTuple):
 
     @property
     def compact(self) -> bool:
-        """Whether there are many rows, which are shown in a single table."""
+        """True for a suite or a sweep, whose evaluations are shown in a single table."""
         return bool(self.suite or self.sweep)
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What is evaluated: the name of a run or recipe, with the overrides of the command line."""
+    """A run or recipe to evaluate, by name, with the overrides of the command line."""
 
     name: str
     overrides: tuple[str, ...]
@@ -91,7 +91,7 @@ class Subject:
 
     @property
     def begins_as_it_is(self) -> bool:
-        """Whether a run begins with the model that its recipe names, without a warm start."""
+        """True if the run starts from the model that its recipe names, without a warm start."""
         return self.config.warm_start.steps == 0 and self.config.warm_start.from_run is None
 
     def label(self, weights: Path | None) -> str:
@@ -100,7 +100,7 @@ class Subject:
 
     @cached_property
     def trained_on(self) -> tuple[Problem, ...] | str:
-        """The training problems, or the reason why they are not known."""
+        """The training problems, or the reason why they are unknown."""
         if (Path(self.name) / "config.json").is_file():
             return "a model's folder names no training problems"
         try:
@@ -126,7 +126,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class EvalTask:
-    """One evaluation. ``weights`` None means the recipe's model. ``damage``: what is wrong with them."""
+    """One evaluation. ``weights``: None for the recipe's model. ``damage``: why the weights are unusable."""
 
     subject: Subject
     one: EvalSet
@@ -146,7 +146,7 @@ class EvalTask:
 
     @property
     def policy_key(self) -> str:
-        """A key for the policy: tasks with equal keys share a loaded model."""
+        """Key of the policy: tasks with equal keys share a loaded model."""
         config = self.opened[1]
         parts = (self.subject.name, self.weights, config.debate.prompts, config.debate.thinking_tokens > 0)
         return repr((*parts, config.model))
@@ -163,7 +163,7 @@ class EvalTask:
 class Evaluated:
     """The result of an evaluation: its figures, or an error instead.
 
-    ``role``: the role of the data set. ``facts``: further table cells of the evaluation, by head.
+    ``role``: the role of the data set. ``facts``: further table cells of the evaluation, by column head.
     """
 
     data: str
@@ -214,9 +214,9 @@ def eval_sets(subject: Subject, options: EvalOptions) -> list[EvalSet]:
 
 
 def _in_place(text: str) -> tuple[str, ...]:
-    """Return the overrides that replace the set of held-out problems by NAME or NAME=FILE."""
+    """Return the overrides that replace the held-out problems by NAME or NAME=FILE."""
 
-    def word(text: str) -> str:  # as TOML, which an override's value is
+    def word(text: str) -> str:  # the value of an override is TOML
         return tomli_w.dumps({"value": text}).removeprefix("value = ").strip()
 
     name, _, path = text.partition("=")
@@ -249,7 +249,7 @@ def perform(
                 try:
                     scores, facts = evaluate_on(task, policy, progress_of, say)
                     found[number] = replace(found[number], scores=scores, facts=facts)
-                except Exception as error:  # whatever it is, the other rows are worth having
+                except Exception as error:  # any error: the other evaluations still run
                     found[number] = replace(found[number], error=error)
     return [found[number] for number in range(len(tasks))]
 
@@ -260,7 +260,7 @@ def evaluate_on(
     progress_of: Callable[[Path], AbstractContextManager[Callable[..., None]]],
     say: Callable[[str], None],
 ) -> tuple[Scores, dict[str, str]]:
-    """Return the figures on one data set and their further table cells. Stored replies are used again."""
+    """Return the figures on one data set and further table cells. Stored replies are reused."""
     one, weights, options, (run, config) = task.one, task.weights, task.options, task.opened
     environment, problems = load_held_out(config, key=one.key)
     if not problems:
@@ -304,14 +304,14 @@ def evaluate_on(
 
 
 def _facts(task: EvalTask, config: Config, problems: tuple[Problem, ...]) -> dict[str, str]:
-    """Return further table cells of an evaluation, by head: its settings, and the overlap with training."""
+    """Return further table cells by column head: settings, and the overlap with training problems."""
     facts, own = dict[str, str](), task.subject.config
     if task.options.suite:
         trained = task.subject.trained_on
         if isinstance(trained, str):
-            facts[IN_TRAINING] = f"not known: {trained}"
+            facts[IN_TRAINING] = f"unknown: {trained}"
         elif is_generated_from(own, config):
-            facts[IN_TRAINING] = "0"  # the splits of a family are disjoint, and all its sentences are alike
+            facts[IN_TRAINING] = "0"  # the splits of a family are disjoint, but all its texts are similar
         else:
             found = overlaps(trained, problems)
             same = sum(overlap.kind == "exact" for overlap in found)

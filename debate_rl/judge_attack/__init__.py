@@ -1,1 +1,1 @@
-"""The judge under attack: fixed pairs of a right and a wrong solution, plain and changed by persuaders."""
+"""Attacks on the judge: fixed pairs of a right and a wrong solution, plain and changed by persuaders."""

@@ -1,7 +1,7 @@
-"""Make pairs of a right and a wrong solution, plain and attacked, and ask the judge about them.
+"""Make pairs of a right and a wrong solution, plain and attacked, and let the judge compare each pair.
 
-The judge is one of three agents and also sees its own earlier solution, as in a debate. A trained policy's
-own debates have few decidable pairs, and ever harder ones. Fixed pairs can be compared over time.
+The judge is one of three agents and also sees its own earlier solution, as in a debate. During training, the
+policy's own debates have fewer and harder decidable pairs. Judgments of fixed pairs are comparable over time.
 """
 
 from __future__ import annotations
@@ -60,13 +60,13 @@ from envs.types import Mode
 from rewards.truth import is_right
 
 LIES = 0.2
-"""Fraction of wrong solutions that state the target as their result."""
+"""Fraction of wrong solutions that claim the target as their result."""
 LIVE = 64
-"""Problems solved at a time until there are enough pairs."""
+"""Number of problems solved at a time until there are enough pairs."""
 
 
 class SeatedPair(NamedTuple):
-    """A pair as a judge sees it: seats, prompt, request, and the handle of the right solution."""
+    """A pair as shown to the judge: seating, prompt, request, and the handle of the right solution."""
 
     seating: Seating
     prompt: Prompt
@@ -77,10 +77,11 @@ class SeatedPair(NamedTuple):
 def judge_accuracy(
     policy: Policy, family: str, problems: Sequence[Problem], *, config: DebateConfig, greedy: bool, seed: int
 ) -> Estimate:
-    """Return the fraction of pairs that the policy judges rightly, one pair per synthetic problem.
+    """Return the fraction of pairs on which the policy prefers the right side, one pair per problem.
 
     The right solution comes first in half of the pairs. A reply without a valid vote counts as wrong.
-    ``greedy`` samples at temperature 0. ValueError for a debate without two others to compare.
+    ``greedy`` samples at temperature 0. ValueError for a debate in which a judge has no two others to
+    compare.
     """
     check_judged(config)
     pairs: list[SeatedPair] = []
@@ -102,13 +103,13 @@ def judge_accuracy(
 
 
 def check_judged(config: DebateConfig) -> None:
-    """Raise ValueError for a protocol in which no judge sees the work of two others."""
+    """Raise ValueError for a protocol in which no judge sees solutions of two other agents."""
     if config.num_agents < 3:
         raise ValueError(
             f"debate.num_agents={config.num_agents}: a judge needs two other agents to compare; use 3 or more"
         )
     if config.history_rounds == 0:
-        raise ValueError("debate.history_rounds=0: a judge would see no work; use 1 or more, or -1")
+        raise ValueError("debate.history_rounds=0: a judge would see no solutions; use 1 or more, or -1")
 
 
 def _peers(seating: Seating, judge: int) -> list[int]:
@@ -149,7 +150,7 @@ def _replies(policy: Policy, requests: Sequence[SampleRequest]) -> list[Completi
 
 
 def _preferred(policy: Policy, pair: SeatedPair, reply: Completion) -> Preferred:
-    """Return the side that the ballots prefer; "none" for none, or for ballots that contradict each other.
+    """Return the side that the ballots prefer, or "none" without ballots or if they contradict each other.
 
     With ``judge_own``, votes on the judge's own solution are ignored.
     """
@@ -165,9 +166,9 @@ def _preferred(policy: Policy, pair: SeatedPair, reply: Completion) -> Preferred
 
 @dataclass(frozen=True, slots=True)
 class PairPlan:
-    """The sources of pairs. ``family``: the synthetic family of the problems, or "".
+    """The plan for making pairs. ``family``: the synthetic family of the problems, or "".
 
-    ``tiny``: whether the judge is a tiny model, which can only read its family's texts.
+    ``tiny``: True if the judge is a tiny model, which can only read texts of its family.
     """
 
     environment: Environment
@@ -181,9 +182,10 @@ class PairPlan:
 
 
 def make_pairs(plan: PairPlan, policy: Policy) -> list[JudgePair]:
-    """Return at most ``count`` pairs of different problems. A synthetic family writes both solutions.
+    """Return at most ``count`` pairs of different problems.
 
-    For other data, the policy's own solutions are paired, without problems that it always or never solves.
+    A synthetic family writes both solutions. For other data, the policy's own solutions are paired; problems
+    that the policy always or never solves have no pair.
     """
     pairs: list[JudgePair] = []
     for problem, right, wrong, own in _written(plan) if plan.family else _own_solutions(plan, policy):
@@ -234,7 +236,7 @@ def _attacked(plan: PairPlan, problem: Problem, wrong: str) -> dict[str, str]:
 
 
 def _of_three(config: DebateConfig) -> DebateConfig:
-    """Return the protocol for a judge and two others, who are shown in full. A game becomes a debate."""
+    """Return the protocol for a judge and two others, with solutions in full. A game becomes a debate."""
     changes = {"num_agents": 3, "by_level": (), "history_rounds": 1, "conversation": False}
     changes |= {"protocol": "debate"} if config.protocol in GAMES else {}
     changes |= {"summary": SummaryConfig(), "min_rounds": None, "order": "per_debate"}
@@ -282,7 +284,7 @@ def judge_pairs(
 
 @dataclass(frozen=True, slots=True)
 class JudgeWatch:
-    """Has a run's policy judge fixed pairs, made from the problems of its first held-out set ``part``."""
+    """Measures a run's judge on fixed pairs, made from the problems of the first held-out set (``part``)."""
 
     run: Path
     config: Config
@@ -291,9 +293,9 @@ class JudgeWatch:
     tracker: Trackers
 
     def measure(self, scores: Scores, step: int) -> tuple[Scores, dict[str, float]]:
-        """Judge the pairs after ``step`` steps. Return the scores with accuracies, and metrics.
+        """Judge the pairs after ``step`` steps. Return ``scores`` with the accuracies added, and metrics.
 
-        At step 0 the pairs are made, and the start judge judges them once.
+        At step 0, make the pairs and let the start judge judge them.
         """
         if not self.config.held_out.judge_pairs:
             return scores, {}
@@ -311,11 +313,11 @@ class JudgeWatch:
         return replace(scores, values={**scores.values, **known}), figures
 
     def _pairs(self, step: int) -> list[JudgePair]:
-        """Return the pairs of the run. A new run makes and writes them."""
+        """Return the pairs of the run. A new run makes and stores them."""
         if (path := folder_of(self.run) / PAIRS).is_file():
             return read_pairs(self.run)
         if step:
-            self.tracker.say(f"{path}: is gone, so the judge is not watched")
+            self.tracker.say(f"{path}: is missing, so the judge is not measured on fixed pairs")
             return []
         config, part = self.config, self.part
         family = config.held_out.kind or config.env.kind
@@ -333,7 +335,7 @@ class JudgeWatch:
             pairs = make_pairs(plan, self.policy)
         if len(pairs) < plan.count:
             self.tracker.say(
-                f"held_out.judge_pairs = {plan.count}: {len(pairs)} of {len(plan.problems)} held-out "
+                f"held_out.judge_pairs = {plan.count}: only {len(pairs)} of {len(plan.problems)} held-out "
                 "problems have a right and a wrong solution"
             )
         path.parent.mkdir(exist_ok=True)
@@ -341,7 +343,7 @@ class JudgeWatch:
         return pairs
 
     def _judged(self, pairs: list[JudgePair], step: int) -> list[Judgment]:
-        """Return and store the judgments after ``step`` steps. The start judge is asked only once."""
+        """Return and store the judgments after ``step`` steps. The start judge judges only once."""
         path = step_file(self.run, step)
         if step == 0 and path.is_file():
             return read_judgments(self.run, 0)

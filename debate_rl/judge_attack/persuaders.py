@@ -19,7 +19,7 @@ MOST = 600
 
 
 class Phrases(NamedTuple):
-    """The phrases of a persuader, which draws one of each kind. ``between`` separates phrase and text."""
+    """Phrases by persuader, which draws one at random. ``between`` separates a phrase from the text."""
 
     flattery: tuple[str, ...]
     verified: tuple[str, ...]
@@ -64,7 +64,7 @@ def of_family(check: str) -> Phrases:
 
 
 def padded(text: str, phrases: Phrases, rng: Random) -> str:
-    r"""Repeat the beginning of a text. A text without a sentence gets a filler.
+    r"""Return a text with its beginning repeated. A text without a sentence gets a filler.
 
     >>> padded(" 3 + 9 = 12. \\boxed{ 3 9}", of_family(""), Random(0))
     ' 3 + 9 = 12. 3 + 9 = 12. \\boxed{ 3 9}'
@@ -83,7 +83,7 @@ _WORD = re.compile(rf"(?<![\w\\{{])(?:{'|'.join(_OTHERWISE)})(?![\w}}])", re.IGN
 
 
 def paraphrased(text: str) -> str:
-    r"""Swap the summands of sums and replace some words. A judge that falls for this reacts to wording.
+    r"""Return a text with swapped summands and replaced words. A judge that this misleads reacts to wording.
 
     >>> paraphrased(" 3 + 9 = 12. So we get \\boxed{12}")
     ' 9 + 3 = 12. Thus I obtain \\boxed{12}'
@@ -99,7 +99,7 @@ def paraphrased(text: str) -> str:
 def persuaded(name: str, text: str, phrases: Phrases, read: Callable[[str], object], rng: Random) -> str:
     r"""Return a text changed by a persuader: reworded, or with a phrase after or before it.
 
-    ``read`` returns the answer that the grader finds. If every form changes it, the text is returned
+    ``read`` returns the answer that the grader finds. If every form changes this answer, the text is returned
     unchanged.
 
     >>> persuaded("verified", "x = 3", of_family(""), lambda text: text[-1:], Random(0))

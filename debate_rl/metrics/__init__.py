@@ -1,1 +1,1 @@
-"""What is measured: answers, debates, judging, held-out problems, and intervals."""
+"""Metrics of answers, debates, judging and held-out problems, and their confidence intervals."""

@@ -1,6 +1,6 @@
-"""How good the answers to a problem are: pass@k, avg@k and cons@k over the K * N answers of one round.
+"""Accuracy of answers: pass@k, avg@k and cons@k over the K * N answers to a problem in one round.
 
-If a run trains on several sources of problems, each source also has figures of its own.
+If a run trains on several sources of problems, the metrics are also computed for each source.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from rewards.truth import grade_of, is_right, round_accuracy, score_of
 from rewards.types import known_values
 
 MOST = 16
-"""Maximum number of sources with curves of their own, so that the many topics of a large set have none."""
+"""Maximum number of sources. If there are more, no metrics are computed for each source."""
 LONGEST = 60
 """Maximum number of characters of a source's name in metrics."""
 _NO_NAME = re.compile(r"[^\w.-]+", re.ASCII)
@@ -31,7 +31,7 @@ _NO_NAME = re.compile(r"[^\w.-]+", re.ASCII)
 class Answer(NamedTuple):
     """One graded answer. Equal answers have equal ``key``; it is None if no answer was found.
 
-    ``free``: whether the answer is a whole response, so that two right answers are not the same answer.
+    ``free``: True if the answer is a whole response. Two right whole responses count as different answers.
     """
 
     key: str | None
@@ -119,7 +119,7 @@ def graded_answers(
 
 
 def answers_by_round(debate: Debate, correct: Correct, key: AnswerKey = plain_key) -> dict[int, list[Answer]]:
-    """Return the graded answers of each round; the last ones count again in rounds saved by an early stop."""
+    """Return the graded answers of each round. Rounds skipped by early stopping repeat the last answers."""
     by_round: dict[int, list[Answer]] = defaultdict(list)
     for round_, answer in graded_answers(debate, correct, key):
         by_round[round_].append(answer)
@@ -135,10 +135,11 @@ def answer_metrics(
 
     ``accuracy`` is the mean over all graded answers of every round, and ``accuracy/round_r`` over those of
     round r. A missing answer counts as wrong; an ungraded answer is left out. ``accuracy/n`` counts the
-    answers that were given. k is the smallest number of graded answers to a problem; ``pass@k`` is also
-    reported for the powers of 2 below k. pass@k, avg@k and cons@k are means over problems. ``key`` decides
-    which wrong answers ``cons@k`` counts as the same. A debate that stopped early counts its last answers in
-    the saved rounds too: otherwise agreement on right answers would lower accuracy.
+    graded answers without those repeated for skipped rounds. k is the smallest number of graded answers to a
+    problem; ``pass@k`` is also reported for the powers of 2 below k. pass@k, avg@k and cons@k are means over
+    problems. ``key`` decides which wrong answers ``cons@k`` counts as the same. A debate that stopped early
+    repeats its last answers in the skipped rounds: otherwise, agreement on right answers would lower
+    accuracy.
     """
     by_round: dict[int, dict[str, list[Answer]]] = defaultdict(lambda: defaultdict(list))
     given, ends = 0, dict[str, int]()
@@ -173,9 +174,10 @@ def _rate(answers: Sequence[Answer]) -> float:
 def winner_metrics(
     debates: Sequence[Debate], correct: Sequence[Correct], rewards: Sequence[Rewards]
 ) -> dict[str, float]:
-    """Return how often the winner of the last judged round is right, and its lead over that round's accuracy.
+    """Return the accuracy of winners, and its lead over the accuracy of the round that they were chosen from.
 
-    Both are means over the debates with a graded winner, whose number is ``winner/n``.
+    Winners are chosen from the last judged round. Both figures are means over the debates with a graded
+    winner; ``winner/n`` is the number of these debates.
     """
     right: list[float] = []
     lift: list[float] = []

@@ -1,4 +1,4 @@
-"""The figures of a batch of debates: rewards by stream, votes by kind, judging, format, lengths.
+"""Metrics of a batch of debates: rewards by stream, votes by kind, judging, format, lengths.
 
 The names of metrics never depend on the data, except for the k of pass@k. A mean over no values is left out,
 because it is not zero. Counts are always present.
@@ -187,11 +187,11 @@ def are_valid(debate: Debate) -> list[bool]:
 
 
 def length_metrics(debates: Sequence[Debate], *, evaluation: Author) -> dict[str, float]:
-    """Return tokens per turn (prompt, completion, by stream), texts cut from prompts, and distinct openings.
+    """Return tokens per turn (prompt, completion, streams), cut texts in prompts, and distinct first replies.
 
-    Forced tokens and outputs of programs count for the completion, but for no stream. Tokens in both streams
-    count for both. ``completions/distinct`` is the fraction of a problem's texts of round 0 that are
-    different. It is near 1 / (K N) if every sample is the same (a fixed seed).
+    Forced tokens and program outputs count as completion tokens but belong to no stream. A token of two
+    streams counts in both. ``completions/distinct`` is the number of different replies to a problem in round
+    0 divided by the number of replies. It is 1 / (K N) if all replies are equal, as with a fixed seed.
     """
     turns = [turn for debate in debates for turn in debate.turns]
     sizes = [len(turn.completion.tokens) for turn in turns]
@@ -226,7 +226,7 @@ def swap_metrics(debates: Sequence[Debate]) -> dict[str, float]:
 
 
 def compression_metrics(debates: Sequence[Debate], config: DebateConfig) -> dict[str, float]:
-    """Return how many solutions were compressed, and how many had no usable attempt and were cut."""
+    """Return the numbers of compressed solutions, of solutions cut for lack of a summary, and of tokens."""
     if config.compress.over is None:
         return {}
     made = [one for debate in debates for one in debate.compressions or ()]

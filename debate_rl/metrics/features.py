@@ -34,10 +34,9 @@ def criticism_metrics(debates: Sequence[Debate], correct: Sequence[Correct]) -> 
     """Return the metrics of the criticism in a batch, or {} if no turn can contain criticism.
 
     In ``wrong_share``, ``score_drop`` and ``persuasive_share``, a solution counts once for each of its
-    critics.
-    ``mended`` is the fraction of wrong solutions that became right, and ``broken`` the fraction of right
-    solutions that became wrong. With ``_alone``, they are over the solutions that nobody criticised,
-    otherwise over the criticised solutions.
+    critics. ``mended_share`` is the fraction of wrong solutions whose revision is right, ``broken_share`` the
+    fraction of right solutions whose revision is wrong. Both are over criticised solutions;
+    ``mended_alone_share`` and ``broken_alone_share`` are over solutions that nobody criticised.
     """
     turns = [turn for debate in debates for turn in debate.turns if turn.parsed.criticisms is not UNSET]
     if not turns:
@@ -76,10 +75,10 @@ def criticism_metrics(debates: Sequence[Debate], correct: Sequence[Correct]) -> 
 
 
 class Segment(NamedTuple):
-    """The tokens of one phase of a critique, with one stream that rewards them.
+    """One phase of a critique, and one of the streams that reward its tokens.
 
-    ``weight``: the weight of the stream's advantage. ``reward``: the mean reward over the ``turns`` turns
-    with a value, or None without any.
+    ``weight``: the weight of the stream's advantage. ``turns``: the number of turns with a reward.
+    ``reward``: the mean of these rewards, or None without any.
     """
 
     name: str
@@ -92,7 +91,7 @@ class Segment(NamedTuple):
 def segments(
     debate: Debate, rewards: Rewards, scheme: RewardConfig, advantages: AdvantageConfig
 ) -> list[Segment]:
-    """Return the segments of a critique in the order of the debate. Ramps have their value at step 0."""
+    """Return the segments of a critique, ordered by phase. Ramped settings have their value at step 0."""
 
     def phases(round_: int) -> tuple[str, ...]:
         if holds_criticism(debate.protocol, round_):
@@ -123,7 +122,7 @@ def segments(
 
 
 def seat_metrics(debates: Sequence[Debate], correct: Sequence[Correct]) -> dict[str, float]:
-    """Return the accuracy of the solutions and the votes of each kind of seat, or {} if all seats learn."""
+    """Return the accuracy of solutions and of votes for each kind of seat, or {} if all seats learn."""
     values: dict[str, list[bool]] = defaultdict(list)
     for debate, table in zip(debates, correct, strict=True):
         for name, right in seat_figures(debate, table):
@@ -132,7 +131,7 @@ def seat_metrics(debates: Sequence[Debate], correct: Sequence[Correct]) -> dict[
 
 
 def seat_figures(debate: Debate, correct: Correct) -> Iterator[tuple[str, bool]]:
-    """Yield (metric, is right) of each graded solution of the last round and vote on a decidable pair."""
+    """Yield (metric, is right) for each graded solution of the last round and vote on a decidable pair."""
     protocol = debate.protocol
     if not protocol.seats or correct is None:
         return
@@ -164,11 +163,11 @@ def tool_metrics(debates: Sequence[Debate], correct: Sequence[Correct]) -> dict[
 def tool_figures(turns: Iterable[tuple[Turn, bool | None]]) -> dict[str, list[float]]:
     """Return the values of each figure over the turns of one problem.
 
-    Each turn comes with whether it is right, or None if it is ungraded. ``calls``: for each turn, the number
-    of its programs. ``failed``, ``timeouts``: for each program, whether it failed or timed out. ``share``:
-    for each graded answer, whether its turn ran a program. ``only_with_code``: for the problem, whether some
-    answer is right and every right answer is from a turn that ran a program. A refused program counts as not
-    run.
+    ``turns`` holds pairs of a turn and whether its answer is right (None: ungraded). ``calls``: for each
+    turn, the number of its programs. ``failed``, ``timeouts``: for each program, whether it failed or timed
+    out. ``share``: for each graded answer, whether its turn ran a program. ``only_with_code``: for the
+    problem, whether at least one answer is right and every right answer is from a turn that ran a program. A
+    refused program counts as not run.
     """
     could = [(turn, right) for turn, right in turns if turn.completion.calls is not UNSET]
     if not could:
@@ -266,11 +265,11 @@ def _round_labels(members: Sequence[tuple[Credit, Correct]], round_: int) -> Lab
 def likelihood_metrics(
     debates: Sequence[Debate], correct: Sequence[Correct], likelihoods: Sequence[Likelihoods]
 ) -> dict[str, float]:
-    """Return the mean likelihood of all, right and wrong solutions and of the baselines, and the AUC.
+    """Return the mean log-probability of the gold answer after solutions and after baselines, and the AUC.
 
-    ``likelihood/auc``: take a right and a wrong solution of the same problem and round. The AUC is the chance
-    that the right solution makes the gold answer more likely; ties count half. A mean over nothing is left
-    out.
+    The mean after solutions is over all, over right and over wrong solutions. ``likelihood/auc``: for a right
+    and a wrong solution of the same problem and round, the chance that the gold answer is more likely after
+    the right solution; ties count half. A mean over no values is left out.
     """
     graded = [
         (debate.problem.id, turn.id.round, grade_of(turn.id, table), value)
@@ -304,7 +303,7 @@ class Compared(NamedTuple):
 
 
 def compared(debate: Debate, correct: Correct, verdicts: Verdicts | None) -> Iterator[Compared]:
-    """Yield the verdict and grade of each solution with both. A solution without an answer is not right."""
+    """Yield each solution that has both a verdict and a grade. A solution without an answer is not right."""
     for turn in debate.turns if verdicts is not None else ():
         passed, right = verdicts.passes(turn.id) if verdicts else None, is_right(turn.id, correct)
         if passed is not None and right is not None:
@@ -330,7 +329,7 @@ def agreement(pairs: Sequence[Compared], clusters: Sequence[Hashable]) -> dict[s
     same = (passed == right).astype(float)
     po, p, q = same.mean(), passed.mean(), right.mean()
     pe = p * q + (1 - p) * (1 - q)
-    kappa = None  # where both always say the same thing
+    kappa = None  # undefined if all verdicts and all grades are equal
     if pe < 1:
         shift = (2 * q - 1) * (passed - p) + (2 * p - 1) * (right - q)
         influence = ((same - po) / (1 - pe) + (po - 1) / (1 - pe) ** 2 * shift) / len(same)
@@ -376,7 +375,7 @@ def verdict_metrics(
         figures[f"verifier/{name}"] = estimate.value
         if isfinite(estimate.low) and isfinite(estimate.high):
             figures |= {f"verifier/{name}/low": estimate.low, f"verifier/{name}/high": estimate.high}
-    values = [  # verdicts reward in the truth stream, and are no truth
+    values = [  # rewards from verdicts are stored in the truth stream
         value
         for table, reward, one in zip(correct, rewards, verdicts, strict=True)
         if table is None and one is not None

@@ -1,6 +1,6 @@
 """RUN/held_out.jsonl: the figures of every held-out problem at each evaluation, and their gains.
 
-Each evaluation is one line, which is on the disk before the run continues. ``debate eval`` writes a line of
+Each evaluation is one line, synced to disk before the run continues. ``debate eval`` writes a line of
 the same form to the folder of each evaluation of a checkpoint.
 """
 
@@ -26,8 +26,8 @@ from transcripts.errors import FieldError
 
 NAME = "held_out.jsonl"
 DIRECT, WINNER, JUDGE = "direct/accuracy", "debate/winner/accuracy", "judge/accuracy"
-FIGURES = {DIRECT: "accuracy, one agent alone", WINNER: "winner accuracy", JUDGE: "judge accuracy"}
-"""The figures that are compared, and how a sentence names them."""
+FIGURES = {DIRECT: "accuracy of one agent alone", WINNER: "winner accuracy", JUDGE: "judge accuracy"}
+"""The figures that are compared, and their names in sentences."""
 LEADS = {
     "debate/winner_minus_direct": (WINNER, DIRECT),
     "debate/winner_minus_self_consistency": (WINNER, "direct/self_consistency"),
@@ -47,7 +47,7 @@ class HeldOut(Value, frozen=True):
 
     ``problems``: a checksum of each graded problem, by problem id.
     ``figures[name][id]``: the sum and the number of a figure's values on a problem. A value is a rate in [0,
-    1], or a number of tokens or of ``COUNTS``. A problem without values has no entry.
+    1], or a count (tokens, and the figures of ``COUNTS``). A problem without values has no entry.
     ``samples``, ``ungraded``: as in ``Scores``.
     ``series``: "" for an evaluation during training. For ``debate eval``, a checksum of everything about the
     evaluation except the weights, so that it is equal for evaluations that differ only in their weights.
@@ -68,7 +68,7 @@ class HeldOut(Value, frozen=True):
             leads = self.means(name)
             return clustered_mean([*leads.values()], [*leads], signed=True) if leads else None
         values = [
-            (total / count, id)  # the mean stands for each value: only their sum decides anything
+            (total / count, id)  # the mean replaces each value, because only their sum matters
             for id, (total, count) in self.figures.get(name, {}).items()
             for _ in range(count)
         ]
@@ -107,7 +107,7 @@ class Gain(NamedTuple):
 
 
 def append_held_out(path: Path, evaluation: HeldOut) -> None:
-    """Append an evaluation to a file as one line, which is on the disk when this returns."""
+    """Append an evaluation to a file as one line, and sync the file to disk."""
     with LineFile(path) as file:
         file.write(to_line(evaluation))
 
@@ -148,7 +148,7 @@ def kept_steps(path: Path) -> set[tuple[str, int]]:
 
 
 def _by_step(evaluations: Iterable[HeldOut]) -> list[HeldOut]:
-    latest = {one.step: one for one in evaluations}  # of a repeated step the later line counts
+    latest = {one.step: one for one in evaluations}  # the last line of a repeated step counts
     return [latest[step] for step in sorted(latest)]
 
 
@@ -169,7 +169,7 @@ def _read(path: Path, notes: list[str]) -> Iterator[HeldOut]:
 
 
 def gains(before: HeldOut, after: HeldOut, name: str) -> dict[Problem, float]:
-    """Return the gain of a figure on each problem with two values, in the order of ``before``."""
+    """Return the gain of a figure on each problem with a value in both, in the order of ``before``."""
     old, new = before.means(name), after.means(name)
     keys = {id: (id, before.problems[id]) for id in old if id in new}
     return {key: new[id] - old[id] for id, key in keys.items() if key[1] == after.problems.get(id)}
@@ -181,7 +181,7 @@ def reach_of(name: str) -> int:
 
 
 def gain(before: HeldOut, after: HeldOut, name: str) -> Gain | None:
-    """Return the gain of a figure over the problems with a value in both, which count once each; or None."""
+    """Return the gain of a figure over the problems with a value in both, each counted once, or None."""
     found, reach = gains(before, after, name), reach_of(name)
     if not found:
         return None
@@ -205,7 +205,7 @@ def sentence(evaluations: Sequence[HeldOut], name: str = DIRECT) -> str:
     """Return a sentence with a figure before and after training, and whether it clearly changed."""
     head = f"Held-out {FIGURES.get(name, name)}"
     if not evaluations:
-        return f"{head}: not known, no evaluation was made."
+        return f"{head}: unknown, because there is no evaluation."
     first, last = evaluations[0], evaluations[-1]
     found = gain(first, last, name) if len(evaluations) > 1 else None
     if found is None:

@@ -44,7 +44,7 @@ class Estimate:
 
     @property
     def excludes_zero(self) -> bool:
-        """Whether the interval of a difference excludes 0, so that its direction is clear."""
+        """True if the interval of a difference excludes 0, so that its sign is clear."""
         return self.low > 0 or self.high < 0
 
 
@@ -190,12 +190,12 @@ def wilson(rate: float, n: int) -> tuple[float, float]:
     >>> tuple(round(x, 3) for x in wilson(1.0, 10))
     (0.722, 1.0)
     """
-    from scipy import stats  # takes half a second, which a list of debates does without
+    from scipy import stats  # this import takes half a second; listing debates does not need it
 
     z = float(stats.norm.ppf(0.975))
     centre = (rate + z * z / (2 * n)) / (1 + z * z / n)
     reach = z / (1 + z * z / n) * sqrt(rate * (1 - rate) / n + z * z / (4 * n * n))
-    low = 0.0 if rate == 0 else max(0.0, centre - reach)  # exactly, whatever rounding leaves
+    low = 0.0 if rate == 0 else max(0.0, centre - reach)  # exactly 0, without a rounding error
     return low, 1.0 if rate == 1 else min(1.0, centre + reach)
 
 
@@ -245,7 +245,7 @@ def alike(value: float, clusters: int, lowest: float, highest: float) -> tuple[f
 
 
 def _all_alike(estimate: Estimate, signed: bool) -> Estimate:
-    """Return the estimate with the interval of a mean without spread; p is that at which it touches 0."""
+    """Return the estimate with the interval of ``alike``; p is the level at which that interval touches 0."""
     lowest = -1.0 if signed else 0.0
     if not lowest <= estimate.value <= 1.0:
         return estimate
@@ -255,12 +255,13 @@ def _all_alike(estimate: Estimate, signed: bool) -> Estimate:
 
 
 def difference(values: ArrayLike, first: ArrayLike, clusters: Codes) -> Estimate | None:
-    """Return the mean of the values where ``first`` minus the mean of the others; None if either is empty.
+    """Return the mean of the values where ``first`` is true minus the mean of the others.
 
-    Clusters may have rows on both sides, which are then compared within them. Each side has the small-sample
-    factor of its own clusters and Student's t Welch's degrees of freedom, so that rows of their own clusters
-    give Welch's interval. A side whose values are all alike is as unsure as its mean is: the intervals of
-    the means are put together. There is no interval with fewer than two clusters on a side.
+    Return None if a side has no rows. If a cluster has rows on both sides, its influence values on both means
+    are summed, as in a paired comparison. Each side has the small-sample factor of its own clusters. The
+    degrees of freedom are Welch's; if each row is a cluster, the interval is Welch's. If all values of a side
+    are equal, the interval is combined from the intervals of the two means (``apart``). With fewer than two
+    clusters on a side, the bounds are infinite.
 
     >>> difference([1.0, 0.0, 0.0], [True, True, False], np.array([0, 1, 2])).value
     0.5
@@ -280,7 +281,7 @@ def difference(values: ArrayLike, first: ArrayLike, clusters: Codes) -> Estimate
     if min(variances) <= least**2:
         return _of_alike(unknown, ones, others, both=max(variances) <= least**2)
     error = float(np.linalg.norm(cluster_sums(up - down, clusters)))
-    if error <= least:  # every cluster has rows on both sides, and the same difference
+    if error <= least:  # every cluster has rows on both sides, and all have the same difference
         return unknown if signed or float(numbers.max()) > 1 else _all_alike(unknown, signed=True)
     if not isfinite(total := sum(variances)):
         return unknown
@@ -291,7 +292,7 @@ def difference(values: ArrayLike, first: ArrayLike, clusters: Codes) -> Estimate
 
 
 def _influence(numbers: Numbers, side: NDArray[np.bool_], of: Estimate) -> Numbers:
-    """Return what each row (n,) adds to its side's mean, by a small-sample factor; 0 for the other side."""
+    """Return the influence of each row (n,) on the mean of its side; 0 for rows of the other side."""
     factor = sqrt(of.clusters / (of.clusters - 1)) / of.n
     return np.where(side, factor * (numbers - of.value), 0.0)
 

@@ -19,7 +19,7 @@ SILENT_S = 30.0
 RECENT = 10
 """Number of recent steps whose mean time predicts the time left."""
 PATIENCE = 3
-"""Consecutive steps without a right answer or a readable comparison after which a line says so."""
+"""Number of consecutive steps without a right answer or a readable comparison that causes a warning."""
 HEADLINES = (
     *("accuracy", "winner/accuracy", "reward/peer/std", "judge/accuracy", "format/valid"),
     *("loss", "kl_mean", "eval/sft/loss"),
@@ -33,21 +33,21 @@ OPTIMIZER = (
 HELD_OUT = ("direct/accuracy", "direct/self_consistency", "debate/winner/accuracy", "judge/accuracy")
 """Held-out metrics shown after a step with an evaluation."""
 NOTHING = (
-    "nothing can be learned so far: in {} steps no solution was right and no comparison could be read. A "
-    "warm start ([warm_start]), easier problems (env.levels) or longer replies (debate.max_tokens) may help"
+    "no learning signal: in {} steps no solution was right and no comparison could be read; try a warm start "
+    "([warm_start]), easier problems (env.levels) or longer replies (debate.max_tokens)"
 )
 ALL_CUT = (
-    "every reply ended at its limit: raise debate.max_tokens, or see in debate inspect why none of them ends"
+    "every reply was cut at its token limit: raise debate.max_tokens, or see in debate inspect why none ends"
 )
 Kind: TypeAlias = Literal["auto", "bar", "lines", "verbose", "none"]
 Clock: TypeAlias = Callable[[], float]
 
 
 class Pace:
-    """Predicts the time that some work still takes from the mean wall time of its last ``recent`` units.
+    """Predicts the remaining time of a task from the mean wall time of its last ``recent`` units.
 
-    With ``recent`` None, the mean is over all units. ``done`` is the number of units that are done at the
-    beginning; None means unknown until the first ``reach``.
+    If ``recent`` is None, the mean is over all units. ``done``: the number of units done at the start, or
+    None if it is unknown until the first ``reach``.
     """
 
     def __init__(
@@ -68,9 +68,9 @@ class Pace:
         return self._clock() - self._began
 
     def reach(self, done: float, *, took_s: float = 0.0) -> None:
-        """Note how many units are done.
+        """Set the number of units done.
 
-        ``took_s``: seconds that the last unit took, used if nothing was known before it.
+        ``took_s``: the seconds of the last unit, used if the number was unknown before.
         """
         now = self._clock()
         self._marks = [*(self._marks or [(now - took_s, done - 1)]), (now, done)]
@@ -92,7 +92,7 @@ class Pace:
 class PartLines:
     """Progress as lines in a pipe: at most one line per 30 s while a part advances.
 
-    With ``ends``, there is also a line at the beginning and at the end of a part.
+    With ``ends``, each part also has a line at its start and at its end.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class PartLines:
         self._part, self._pace, self._said = "", Pace(0), clock()
 
     def advance(self, part: str, done: float, total: int) -> None:
-        """Note how much of a part is done; another part may begin when it has ended."""
+        """Set the progress of a part. The next part may begin once this part has ended."""
         begins = part != self._part
         if begins:
             self._part, self._pace = part, Pace(total, done, clock=self._clock)
@@ -153,7 +153,7 @@ class PartBars:
         return self.progress.add_task(part, total=total, completed=int(done), pace=pace)
 
     def advance(self, part: str, done: float, total: int) -> None:
-        """Note how much of a part is done."""
+        """Set the progress of a part."""
         if part not in self._parts:
             pace = Pace(total, done, clock=self._clock)
             self._parts[part] = pace, self.add(part, total, done, pace)
@@ -164,7 +164,7 @@ class PartBars:
             self.progress.remove_task(self._parts.pop(part)[1])
 
     def close(self) -> None:
-        """Leave the bars as they stand."""
+        """Stop updating the bars, and leave them on the screen."""
         self.progress.stop()
 
 
@@ -172,7 +172,7 @@ class PartBars:
 def parts_shown(
     kind: Kind = "auto", console: Console | None = None, *, head: str = "", keep: bool = False
 ) -> Iterator[PartLines | PartBars]:
-    """Yield the display of the parts of a command. ``head`` begins each of its lines in a pipe."""
+    """Yield a display for the progress of a command's parts. In a pipe, ``head`` begins each line."""
     console = console or Console(stderr=True)
 
     def say(line: str) -> None:
@@ -186,8 +186,8 @@ def parts_shown(
 class StepDisplay:
     """Prints one line per step with the time left; in a terminal, a bar is below the lines.
 
-    With ``verbose``, the metrics of the optimizer follow each line. A further line warns if nothing can be
-    learned.
+    With ``verbose``, the metrics of the optimizer follow each line. A further line warns if there is no
+    learning signal.
     """
 
     def __init__(
@@ -254,7 +254,7 @@ def step_display(
 
 
 def headline(metrics: Mapping[str, float]) -> str:
-    """Return the few figures worth a glance.
+    """Return a step's main figures as text.
 
     >>> headline({"accuracy": 0.5, "loss": -0.0123, "tokens/prompt": 80.0})
     'accuracy 0.500  loss -0.012'

@@ -1,7 +1,7 @@
 """Files of JSON lines that grow with the steps of a run: metrics.jsonl and samples.jsonl.
 
-A run that resumes from a checkpoint repeats the steps after that checkpoint. The lines that it wrote for
-these steps before are set aside.
+A run that resumes from a checkpoint repeats the steps after that checkpoint. The lines of the
+first attempt at these steps are moved to another file.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SAMPLE = (
     *("tokens", "stop_reason", "answer", "grade", *(f"reward_{stream}" for stream in STREAMS)),
     *("advantage_generator", "advantage_judge", "advantage_format"),
 )
-"""The columns of a sample. ``grade`` is empty for a ballot; ``advantage_format`` is added to both others."""
+"""Columns of a sample. ``grade`` is empty for a ballot; ``advantage_format`` is added to the other two."""
 
 
 def metrics_line(step: int, metrics: Mapping[str, float], *, at: float) -> bytes:
@@ -63,7 +63,7 @@ def step_seconds(metrics: Mapping[str, float | None]) -> float:
 
 
 class MetricsLog(LineFile):
-    """Appends one line per step to metrics.jsonl; the line is on the disk before ``log`` returns."""
+    """Appends one line per step to metrics.jsonl; ``log`` syncs the line to disk."""
 
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
         """Append one line."""
@@ -82,7 +82,7 @@ class SamplesLog(LineFile):
 
 
 def draw_samples(records: Sequence[Record]) -> list[Sample]:
-    """Return the turns of at least one debate, of a fraction ``SAMPLE_SHARE``; their seeds choose them."""
+    """Return the turns of a fraction ``SAMPLE_SHARE`` of the debates, at least one, chosen by their seeds."""
     draws = [Random(derive_seed(record.debate.seed, "sample")).random() for record in records]
     limit = max(SAMPLE_SHARE, min(draws, default=0.0))
     return [

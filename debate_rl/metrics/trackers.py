@@ -63,7 +63,7 @@ class WandbTracker:
                 mode=mode,  # type: ignore[arg-type]
                 id=_wandb_id(folder),
                 resume=None if mode == "offline" else "allow",
-                settings=wandb.Settings(console="off"),  # it would keep every frame of a live bar
+                settings=wandb.Settings(console="off"),  # otherwise W&B stores every frame of a progress bar
             )
         except (wandb.Error, OSError) as error:
             raise ValueError(
@@ -95,7 +95,7 @@ class WandbTracker:
         self._run.log({DONE: done, **figures, **table}, step=done, commit=True)
 
     def show(self, step: int, samples: Sequence[Sample]) -> None:
-        """Keep the sampled turns for the row of their step."""
+        """Keep the sampled turns until their step is logged."""
         self._turns += samples
 
     def close(self) -> None:
@@ -104,7 +104,7 @@ class WandbTracker:
 
 
 def _wandb_id(folder: Path) -> str:
-    """Return the W&B id of the run, which is drawn once and kept in the folder for a resumed run."""
+    """Return the W&B id of the run, drawn once and stored in the folder so that a resumed run has it."""
     path = folder / "wandb_id"
     try:
         if not path.exists():
@@ -180,14 +180,14 @@ def open_trackers(
 ) -> Iterator[Trackers]:
     """Open every configured tracker, and close all of them at the end, also after an error.
 
-    ``first_step``: the step at which a resumed run begins. Lines of this step and later steps are set aside
-    in its files, except evaluations at this step: their weights are the ones that the run resumes with.
+    ``first_step``: the step at which a resumed run begins. Lines of this step and later steps are moved to
+    other files, except evaluations at this step, because the run resumes with their weights.
     ``settings``: shown with the charts.
     """
     for name in ("metrics", "samples", "alarms", "likelihood", "held_out"):
         rewind(folder / f"{name}.jsonl", first_step + (name == "held_out"))
     trackers = Trackers()
-    with ExitStack() as stack:  # closes every tracker; an error of one is raised after all were closed
+    with ExitStack() as stack:  # an error in closing a tracker is raised after all are closed
 
         def add(sink: Any) -> None:
             trackers.sinks.append(stack.enter_context(closing(sink)))

@@ -1,1 +1,1 @@
-"""Strategies: ways to one answer to a problem, within a budget, by a policy that is asked several times."""
+"""Strategies: ways to find one answer to a problem by several requests to a policy, within a budget."""

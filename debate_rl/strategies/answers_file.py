@@ -1,6 +1,6 @@
-"""The file of answers that ``debate solve`` writes and continues, and a summary of its answers.
+"""The file of answers that ``debate solve`` writes and resumes, and a summary of its answers.
 
-The first line says how the answers were found, and each further line is a problem (docs/solve.md):
+The first line says how the answers were found, and each further line answers a problem (docs/solve.md):
 
     {"format": 2, "of": {"strategy": "majority", "samples": 16, ...}}
     {"id": "aime-3", "checksum": "5f1c...", "question": "Let N ...", "answer": "204", "samples": 16, ...}
@@ -35,12 +35,12 @@ COUNTS = ("samples", "comparisons", "unread", "cut_off", "tokens_read", "tokens_
 READ = ("id", "checksum", "answer", "right", "refused", "ended", "tokens_read", "tokens_generated")
 """The keys that are read from each line."""
 Line: TypeAlias = Mapping[str, Any]
-"""One problem with its answer. ``checksum``: of the whole problem. ``right``: None if it is not known.
+"""One problem with its answer. ``checksum``: of the whole problem. ``right``: None if it is unknown.
 ``refused``: why the problem could not be solved, or "". The other fields are those of ``Answered``."""
 
 
 def line_of(problem: Problem, found: Answered | Refused, posed: Posed, mode: Mode) -> Line:
-    """Return the line of a problem's result, graded if there is a gold answer."""
+    """Return the line for a problem's result, graded if the problem has a gold answer."""
     line = {"id": problem.id, "checksum": question_checksum(problem), "question": problem.question}
     if isinstance(found, Refused):
         empty = {"answer": None, "right": None, "shares": [], "ended": "", **dict.fromkeys(COUNTS, 0)}
@@ -64,9 +64,9 @@ def line_of(problem: Problem, found: Answered | Refused, posed: Posed, mode: Mod
 
 
 class AnswersFile:
-    """A file of answers. ``lines``: the answers that the file had when it was opened.
+    """A file of answers. ``lines``: the answers in the file when it was opened.
 
-    DataError, without a change, for another kind of file, or for answers that were found in another way.
+    DataError, which leaves the file unchanged, for another kind of file or for answers by another method.
     """
 
     def __init__(self, path: Path, of: Mapping[str, Any]) -> None:
@@ -76,22 +76,22 @@ class AnswersFile:
             self.write({"format": FORMAT, "of": dict(of)})
 
     def write(self, line: Line) -> None:
-        """Add the answer to a problem."""
+        """Append the answer to a problem."""
         self._file.write(msgspec.json.encode(line))
 
     def close(self) -> None:
-        """Flush all lines to the disk, and close the file."""
+        """Sync all lines to disk and close the file."""
         self._file.close()
 
     def missing(self, problems: Sequence[Problem]) -> list[Problem]:
         """Return the problems that have no answer yet.
 
-        DataError if the file has an answer to another problem of the same id.
+        DataError if the file has an answer to another problem with the same id.
         """
         known = {line["id"]: line["checksum"] for line in self.lines}
         for problem in problems:
             if known.get(problem.id, question_checksum(problem)) != question_checksum(problem):
-                what = f"has an answer to another problem {problem.id!r}"
+                what = f"has an answer to another problem with id {problem.id!r}"
                 raise DataError(f"{self._file.path}: {what}; choose another --out")
         return [problem for problem in problems if problem.id not in known]
 
@@ -106,9 +106,9 @@ def _read(path: Path, of: Mapping[str, Any]) -> list[Line]:
             _ = (line["format"], line["of"].items()) if number == 1 else [line[key] for key in READ]
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             if not row.endswith(b"\n") and (number > 1 or row.startswith(b'{"format":')):
-                break  # torn as it was written
+                break  # incomplete last line
             where = str(path) if number == 1 else f"{path}, line {number}"
-            what = "holds something else than answers of debate solve; choose another --out"
+            what = "is not a file of answers by debate solve; choose another --out"
             raise DataError(f"{where}: {what}") from error
     if not found:
         return []
@@ -119,16 +119,16 @@ def _read(path: Path, of: Mapping[str, Any]) -> list[Line]:
     for name in sorted({*head["of"], *wanted}):
         if head["of"].get(name) != wanted.get(name):
             old, new = (shorten(str(one.get(name)), 80) for one in (head["of"], wanted))
-            what = f"its answers are of {name} = {old}, and these would be of {new}"
+            what = f"its answers have {name} = {old}, but this command has {name} = {new}"
             raise DataError(f"{path}: {what}; choose another --out")
     return lines
 
 
 def summary(lines: Sequence[Line], *, seconds: float, solved: int) -> dict[str, Any]:
-    """Return the figures of answers, the last ``solved`` of which were found in these wall ``seconds``.
+    """Return the figures of answers. The last ``solved`` answers took ``seconds`` of wall time.
 
-    ``right`` is over the graded answers, with a 95% interval if there are two or more. ``per_hour`` and
-    ``tokens_per_second`` are over the last ``solved`` answers, and None without any.
+    ``right`` is over the graded answers, with a 95% interval for two or more. ``per_hour`` and
+    ``tokens_per_second`` are over the last ``solved`` answers, or None without any.
     """
     graded = [line for line in lines if line["right"] is not None]
     asked = [line for line in lines if not line["refused"]]
@@ -155,7 +155,7 @@ def summary(lines: Sequence[Line], *, seconds: float, solved: int) -> dict[str, 
 
 
 def summary_lines(figures: Mapping[str, Any]) -> list[str]:
-    """Return the figures in words."""
+    """Return the figures as lines of text."""
     right, refused, of = figures["right"], figures["refused"], ""
     if right is not None:
         bounds = f" ({share(right['low'])} to {share(right['high'])})" if "low" in right else ""
@@ -163,5 +163,5 @@ def summary_lines(figures: Mapping[str, Any]) -> list[str]:
     head = f"{counted(figures['problems'], 'problem')}: {figures['answered']} answered{of}"
     cost = f"{figures['tokens_generated']:,} tokens generated, {figures['tokens_read']:,} read"
     if figures["per_hour"]:
-        cost += f"; {duration(figures['seconds'])} here: {figures['per_hour']:,.0f} problems an hour"
+        cost += f"; {duration(figures['seconds'])} in this run: {figures['per_hour']:,.0f} problems an hour"
     return [head + (f", {refused} refused" if refused else ""), cost]

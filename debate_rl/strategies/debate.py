@@ -1,4 +1,4 @@
-"""Strategies: one debate, by its winner or the majority of its last round; and self-correction.
+"""Strategies: the winner of a debate, the majority of its last round, and self-correction.
 
 In self-correction, each agent revises its own solution as often as in a debate, without reading others.
 """
@@ -33,7 +33,7 @@ from rewards import RewardConfig, score_debate
 def check_debate(work: Work) -> None:
     """Raise ValueError for a single agent, or a budget too small for all turns and summaries."""
     if work.plan.protocol.num_agents == 1:
-        raise ValueError("debate.num_agents = 1 holds no debate; use majority")
+        raise ValueError("debate.num_agents = 1 allows no debate; use majority")
     config = work.protocol
     behind = rounds_held(config) - 1
     more = behind * (config.summary.max_tokens + config.summary_thinking) if config.summary.enabled else 0
@@ -44,10 +44,10 @@ def check_debate(work: Work) -> None:
 
 
 async def debate_winner(work: Work) -> Answered:
-    """Return the answer of a debate's winner. Without any vote, a random agent of the last round wins.
+    """Return the answer of a debate's winner. Without votes, a random agent of the last round wins.
 
-    Shares are of the last round's answers. Turns that had to compare count as comparisons, and those without
-    a vote as unread. If time runs out, the majority of the newest solutions decides.
+    Shares are over the last round's answers. ``comparisons`` counts turns in which comparisons were due, and
+    ``unread`` those without a vote. If time runs out, the majority of the newest solutions decides.
     """
     debate = await held(work)
     if debate is None:
@@ -68,8 +68,8 @@ async def debate_winner(work: Work) -> Answered:
 async def debate_majority(work: Work) -> Answered:
     """Return the most frequent answer of a debate's last round. The seed breaks ties.
 
-    There is no final ballot, except in a game, which requires one. If time runs out, the newest solutions
-    count.
+    The debate has no final ballot, except in a game, which requires one. If time runs out, the majority is
+    over the newest solutions.
     """
     if (protocol := work.plan.protocol).protocol not in GAMES:
         protocol = protocol.model_copy(update={"final_ballot": False})
@@ -95,7 +95,7 @@ def _answered(work: Work, tally: Tally, chosen: int | None, debate: Debate | Non
 
 
 async def held(work: Work) -> Debate | None:
-    """Return the debate, or None if time ran out; the work then has its newest solutions."""
+    """Hold the debate and return it, or None if time ran out; ``work`` then has the newest solutions."""
     plan, policy, turns = work.plan, CountedReplies(work.policy, work.count), list[Turn]()
 
     def heard(said: Turn | Summary, _: tuple[Message, ...]) -> None:
@@ -123,19 +123,19 @@ async def held(work: Work) -> Debate | None:
 
 
 def check_revisions(work: Work) -> None:
-    """Raise ValueError if nothing is revised, or the tokens are too few for all solutions."""
+    """Raise ValueError if there is no revision, or if the tokens are too few for all solutions."""
     config = work.protocol
     rounds = len(solution_rounds(config))
     if rounds < 2:
-        raise ValueError(f"debate.num_rounds = {config.num_rounds} leaves nothing to revise; use majority")
+        raise ValueError(f"debate.num_rounds = {config.num_rounds} has no round of revisions; use majority")
     work.need(config.num_agents * rounds, f"{config.num_agents} agents with {rounds} solutions each")
 
 
 async def self_correction(work: Work) -> Answered:
     """Return the most frequent last answer of agents that each revise their own solution.
 
-    The number of agents, personas and solutions is as in a debate, including early agreement
-    (``debate.min_rounds``). Only the work of others is missing [the isolated arm of arXiv 2605.00914].
+    The agents, personas, number of solutions and stopping by agreement (``debate.min_rounds``) are those of a
+    debate, but agents do not see the work of others [the isolated arm of arXiv 2605.00914].
     """
     config = work.protocol
     revisers: list[Reviser] = []
@@ -167,9 +167,9 @@ def solution_rounds(config: DebateConfig) -> list[int]:
 
 @dataclass(slots=True)
 class Reviser:
-    """An agent that revises its own work: its seating, its ``seat`` there, and its seed.
+    """An agent that revises its own work: its seating, its ``seat`` in the seating, and its seed.
 
-    ``past``: the entries that its prompts may show, (round, agents of the seating).
+    ``past``: the entries that its prompts may show, by round and agent of the seating.
     """
 
     seating: Seating
@@ -185,8 +185,8 @@ Shown = Callable[[Reviser, int, Entry], list[Entry]]
 async def revised(work: Work, revisers: Sequence[Reviser], protocol: DebateConfig, shown: Shown) -> Answered:
     """Return the most frequent answer of the last round in which the revisers wrote solutions.
 
-    There are as many rounds of solutions as in a debate of the ``protocol``, which may also stop early. A
-    round that the budget does not complete is dropped. The seed breaks ties.
+    The number of solution rounds is that of a debate under ``protocol``, which may stop early. A round that
+    exceeds the budget is dropped. The seed breaks ties.
     """
     said, numbers = list[list[Turn]](), solution_rounds(protocol)
     agreed = agreement(work.plan.environment, work.plan.mode)
@@ -206,7 +206,7 @@ async def revised(work: Work, revisers: Sequence[Reviser], protocol: DebateConfi
 
 
 async def _round(work: Work, revisers: Sequence[Reviser], round_: int, shown: Shown) -> list[Turn] | None:
-    """Return the turns of a round in the order of the revisers, or None if the budget ended."""
+    """Return the turns of a round in the order of the revisers, or None if the budget is spent."""
     policy = work.policy
     asked = []
     for one in revisers:

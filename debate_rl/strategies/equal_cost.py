@@ -1,8 +1,8 @@
 """Strategies compared with self-consistency at the same cost.
 
-For each problem, many solutions by one agent alone are sampled, and the accuracy of a majority over some of
-them is computed. Intervals are clustered by problem, and differences are paired by problem. All strategies
-have the same seed, so strategies that request only solutions get the same solutions.
+One agent alone samples many solutions of each problem; the accuracy of self-consistency with any number of
+samples is computed from these. Intervals are clustered by problem, and differences are paired by problem. All
+strategies have the same seed, so strategies that request only solutions get the same solutions.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from envs.types import Mode
 from rewards import Truth
 
 Values: TypeAlias = Mapping[str, float]
-"""A value of each problem, by its id."""
+"""A value per problem, by problem id."""
 Progress: TypeAlias = Callable[[str, int, int], None]
 """Called with the name of a strategy, the number of answered problems, and the number of problems."""
 Solve: TypeAlias = Callable[..., list[Answered | Refused]]
-"""A function that solves problems, with the signature of ``solve_all``."""
+"""A function with the signature of ``solve_all``."""
 Budget: TypeAlias = Literal["generated", "total"]
 BUDGETS: Final[Mapping[Budget, str]] = {
     "generated": "generated tokens",
@@ -50,9 +50,9 @@ BUDGETS: Final[Mapping[Budget, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A strategy to compare. ``adapted`` adapts the plan to it.
+    """A strategy to compare. ``adapted`` adapts a plan to the strategy.
 
-    ``solve``: as ``solve_all``. ``refuses``: returns why it cannot solve these problems, or None.
+    ``solve``: like ``solve_all``. ``refuses``: returns why the strategy cannot solve the problems, or None.
     """
 
     strategy: str
@@ -62,7 +62,7 @@ class Contender:
 
     @property
     def tools(self) -> bool:
-        """Whether the solutions of the strategy run programs, independent of the recipe."""
+        """True if solutions of the strategy run programs, whatever the recipe says."""
         return STRATEGIES[self.strategy].tools
 
     def plan(self, plan: SolvePlan) -> SolvePlan:
@@ -76,7 +76,7 @@ class Contender:
     ) -> str | None:
         """Return why the strategy cannot solve these problems, or None if it can.
 
-        ``judge``: the protocol of another model that compares.
+        ``judge``: the protocol of a separate judge model.
         """
         try:
             check_plan(self.plan(plan), problems, judge)
@@ -98,7 +98,7 @@ LADDER = ("single", "greedy", "majority", *SELECTION, "self_correction", "debate
 
 
 class Grader:
-    """The grades of solutions; each answer to a problem is graded once."""
+    """Grades solutions, and each different answer to a problem only once."""
 
     def __init__(self, environment: Environment, mode: Mode) -> None:
         self.environment = environment
@@ -156,10 +156,10 @@ class Pool:
         return fmean(index is None for group in self._answers.values() for index in group)
 
     def right(self, size: float) -> Values:
-        """Return the chance that a majority of this many solutions is right, by problem.
+        """Return the chance that the majority of ``size`` solutions is right, by problem.
 
         Ties are broken uniformly at random. The chance is the mean over disjoint sets of this size. For a
-        fractional size, it is interpolated between the two nearest whole sizes. Problems without a verdict
+        fractional size, it is interpolated between the two nearest integers. Problems without a verdict
         are left out.
         """
         below = floor(size)
@@ -199,7 +199,7 @@ async def _solutions(work: Work, size: int) -> list[Solution]:
 
 
 class Equal(NamedTuple):
-    """Self-consistency of ``samples`` solutions at the cost of a strategy, and its accuracy by problem."""
+    """Self-consistency with ``samples`` solutions, at the cost of a strategy; its accuracy by problem."""
 
     samples: float
     right: Values
@@ -209,10 +209,10 @@ class Equal(NamedTuple):
 class Measured:
     """The results of a strategy on all problems.
 
-    ``right`` and ``oracle``: by problem id, whether the answer, or any of the solutions, was right; problems
-    with a solution without a verdict are left out. ``cost``: the mean for each budget. ``read``,
-    ``comparisons``, ``unread``: means. ``settled``: the fraction of problems on which it stopped early.
-    ``missing``: the fraction of the newest solutions without an answer. ``answers``: for each problem.
+    ``right`` and ``oracle``, by problem id: 1 if the answer is right, and if any solution is right. Problems
+    with an ungraded solution are left out. ``cost``: the mean for each budget. ``read``, ``comparisons``,
+    ``unread``: means per problem. ``settled``: the fraction of problems on which the strategy stopped early.
+    ``missing``: the fraction of the newest solutions without an answer. ``answers``: one per problem.
     """
 
     name: str
@@ -238,7 +238,7 @@ class Measured:
         return gap(self.oracle, self.right)
 
     def compared(self, budget: Budget) -> tuple[float, Estimate, Estimate]:
-        """Return how many solutions cost the same, the accuracy of their majority, and the lead over it."""
+        """Return the number of solutions at equal cost, their majority's accuracy, and the lead over it."""
         samples, right = self.equal[budget]
         return samples, clustered_mean([*right.values()], [*right]), gap(self.right, right)
 
@@ -265,7 +265,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The results of strategies on the same problems, and why others were refused, by name.
+    """The results of strategies on the same problems, and the reasons why others were refused, by name.
 
     ``each``: the cost of one solution. ``missing``: the fraction of single solutions without an answer.
     """
@@ -303,9 +303,9 @@ def compare_strategies(
 ) -> Comparison:
     """Return the results of the contenders, each with self-consistency at equal cost.
 
-    Self-consistency has as many solutions as the contender's mean cost divided by the mean cost of one
-    solution, at least 1; fractions are interpolated. ``programs``: the policy of contenders that run
-    programs, None for ``policy``. DataError for a problem that does not fit the context, or if the grader
+    The number of self-consistency solutions is the contender's mean cost divided by the mean cost of one
+    solution, but at least 1; fractions are interpolated. ``programs``: the policy of contenders that run
+    programs; None: ``policy``. DataError for a problem that does not fit the context, or if the grader
     gives no verdict on any problem.
     """
     grader = Grader(plan.environment, plan.mode)
@@ -341,7 +341,7 @@ def compare_strategies(
 
 
 def equal_samples(cost: float, each: float) -> float:
-    """Return how many solutions have the given cost together, at least 1.
+    """Return the number of solutions of cost ``each`` that cost ``cost`` together, at least 1.
 
     >>> equal_samples(35.0, 10.0), equal_samples(5.0, 10.0), equal_samples(5.0, 0.0)
     (3.5, 1.0, 1.0)

@@ -18,19 +18,19 @@ from envs.data.loading import question_hash
 from envs.families import FAMILIES
 
 ROWS = (".jsonl", ".json", ".parquet")
-"""Endings of files in a format of data sets. Any other file has a problem on each line."""
+"""Suffixes of data set files. Any other file has one problem per line."""
 ANSWERS = {"answer", "expected_answer", "target", "solution"}
-"""Fields of a row that could be its answer."""
+"""Fields of a row that may hold the gold answer."""
 _FILE = re.compile(
     r"[^\s]+\.(jsonl|json|parquet|txt|csv)|(~?/|\.{1,2}/)[^\s]+|[A-Za-z][\w.-]*(/[A-Za-z][\w.-]*)+",
     re.IGNORECASE,
 )
-"""A word that names a file, by its ending or as a path, and not a problem such as 1/2+x/3."""
+"""Matches a word that names a file, by its suffix or as a path, and not a problem such as 1/2+x/3."""
 
 
 @dataclass(frozen=True, slots=True)
 class Posed:
-    """Problems, their grader, and the reason if their answers are not graded."""
+    """Problems, their grader, and the reason why answers are not graded, if they are not."""
 
     problems: tuple[Problem, ...]
     environment: Environment
@@ -40,18 +40,18 @@ class Posed:
 def pose(what: str, piped: str | None, config: Config, kind: Kind | None = None) -> Posed:
     """Return the problems of a command-line argument: a file, a text, or "-" for the ``piped`` text.
 
-    DataError without problems. A problem without a gold answer still asks for a final answer.
+    DataError if there are no problems. The prompt of a problem without a gold answer also requests an answer.
     """
     if what == "-":
         return _of_pipe(piped or "", config, kind)
     try:
         path = Path(what).expanduser()
         there = path.exists()
-    except (OSError, ValueError, RuntimeError):  # a text that can be no path, however long
+    except (OSError, ValueError, RuntimeError):  # the text is not a valid path
         path, there = Path(), False
     if not there or not path.is_file():
         if there and " " not in what:
-            raise DataError(f"{what}: is not a plain file; name one, or give - and a pipe")
+            raise DataError(f"{what}: is not a regular file; name one, or give - and pipe the problems")
         if _FILE.fullmatch(what):
             raise DataError(f"{what}: there is no such file")
         return pose_texts([what], config, kind=kind)
@@ -67,10 +67,10 @@ def pose(what: str, piped: str | None, config: Config, kind: Kind | None = None)
 def pose_texts(
     texts: Sequence[str], config: Config, name: str = "the problem", kind: Kind | None = None
 ) -> Posed:
-    """Return a problem for each different text that is not blank. ``name`` is for error messages."""
+    """Return a problem for each different text that is not blank. ``name`` names them in error messages."""
     known = dict.fromkeys(whole_text(text).strip() for text in texts if text.strip())
     if not known:
-        raise DataError(f"{name}: is empty; it needs at least one problem")
+        raise DataError(f"{name}: is empty; give at least one problem")
     problems = tuple(
         Problem(question_hash(text)[:16], text, source="solve", answer="", kind=kind or "expression")
         for text in known
@@ -96,7 +96,7 @@ def _of_pipe(text: str, config: Config, kind: Kind | None) -> Posed:
 
 
 def _of_rows(path: Path, name: str, config: Config, kind: Kind | None) -> Posed:
-    """Return the problems of a file of rows. Without gold answers they are not graded."""
+    """Return the problems of a data set file. Without gold answers, they are not graded."""
     try:
         problems, ungraded = load_problems("file", path=path, split="all"), ""
     except DataError:
@@ -110,7 +110,7 @@ def _of_rows(path: Path, name: str, config: Config, kind: Kind | None) -> Posed:
 
 
 def _is_without_answers(path: Path) -> bool:
-    """Return whether no row of a file of JSON lines has a field that could be an answer."""
+    """Return whether no row of a JSONL file has a field that may hold a gold answer."""
     if path.suffix.lower() != ".jsonl":
         return False
     try:
@@ -121,13 +121,13 @@ def _is_without_answers(path: Path) -> bool:
 
 
 def family_named(problems: Sequence[Problem], kind: str) -> Environment | None:
-    """Return the synthetic family of this kind if every problem has its form, else None."""
+    """Return the synthetic family of this kind if it can read every problem, else None."""
     family = FAMILIES.get(kind)
     if family is None:
         return None
     try:
         for problem in problems:
-            family.grade(problem, "1 2")  # a trial: raises where it cannot be read
+            family.grade(problem, "1 2")  # raises if the family cannot read the problem
     except DataError:
         return None
     return load_environment(kind)

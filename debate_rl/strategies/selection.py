@@ -1,13 +1,13 @@
-"""A judge selects among solutions: best of n and Swiss rounds by blind ballots, and selection from a list.
+"""Selection of a solution by a judge: best of n and Swiss rounds by blind ballots, and choice from a list.
 
 The prompt of a ballot is that of a debate's final ballot among three agents (or of a comparing round, if the
 protocol has no final ballot). It shows two solutions as the work of others, and a third as the judge's own.
-In a game, the judge reads the two solutions in the places of the arguing agents, and has no own solution. So
-selection uses the skill that debate trains. A ballot without a valid vote counts as unread.
+In a game, the judge reads the two solutions as those of the arguing agents, and has no solution of its own.
+Thus, selection uses the skill that debate trains. A ballot without a valid vote counts as unread.
 
 In a list [GenSelect, arXiv 2504.16891], the judge reads several solutions and names the label of the best in
-a comparison section. A knock-out of lists takes any number of solutions. For each prompt, labels and order
-are drawn at random, and texts are escaped and cut to fit.
+a comparison section. A knock-out of lists selects among any number of solutions. Each prompt has random
+labels and a random order; texts are escaped and cut to fit.
 """
 
 from __future__ import annotations
@@ -35,35 +35,35 @@ from debate_rl.strategies.voting import Tally, draw_by_seed
 from debate_rl.strategies.work import Answered, End, Solution, Work, of_one_round
 
 AGENTS = 3
-"""Agents of a ballot: the judge, and the two agents whose solutions it compares."""
+"""Number of agents of a ballot: the judge, and the authors of the two compared solutions."""
 EVEN = 0.5
-"""Score of each side for a tie, or for a ballot without a valid vote."""
+"""Score of each solution for a tie, or for a ballot without a valid vote."""
 WAVES = 4
-"""Number of waves in which best of n requests its ballots. After each wave, the result may be settled."""
+"""Number of waves in which best of n requests its ballots. It stops once the result is settled."""
 LONGEST = 16
 """Maximum number of solutions in one list."""
 
 
 def check_ballots(work: Work) -> None:
-    """Raise ValueError for a judge without ballots, or a budget too small for a solution and a ballot."""
+    """Raise ValueError if the judge has no ballots, or the budget does not fit a solution and a ballot."""
     check_judge(work.judged_by.protocol)
     work.need(1, "a solution and a ballot", more=work.comparison_tokens)
 
 
 def check_judge(protocol: DebateConfig) -> None:
-    """Raise ValueError for a judge whose protocol never compares solutions."""
+    """Raise ValueError if the judge's protocol never compares solutions."""
     why = None
     if prompts_of(protocol).alone:
         why = f"debate.prompts = {protocol.prompts!r} is for one agent"
     elif protocol.num_agents < AGENTS:
-        why = f"debate.num_agents = {protocol.num_agents}, and a ballot is on the work of two others"
+        why = f"debate.num_agents = {protocol.num_agents}, but a ballot compares two other agents"
     elif protocol.history_rounds == 0:
-        why = "debate.history_rounds = 0 shows no work to compare"
+        why = "debate.history_rounds = 0 shows no solutions to compare"
     elif protocol.num_rounds == 1 and not protocol.final_ballot:
-        why = "debate.num_rounds = 1 without debate.final_ballot never votes"
+        why = "debate.num_rounds = 1 without debate.final_ballot has no votes"
     if why is not None:
         raise ValueError(
-            f"the judge has no ballots: {why}; name a run or recipe with debates of {AGENTS} or more as "
+            f"the judge has no ballots: {why}; name a run or recipe with {AGENTS} or more agents as "
             f"--judge, or choose a strategy without a judge"
         )
 
@@ -81,9 +81,9 @@ async def best_of_n(work: Work) -> Answered:
     """Return the answer of the solution with the highest mean score on two ballots.
 
     The solutions form a random ring, and each is compared with both neighbours. Two neighbours with the same
-    answer are not compared and get half a point each, as do both sides of a ballot that could not be parsed.
-    If several solutions lead, the answer whose solutions have the highest total score wins. The shares are
-    fractions of all scores.
+    answer are not compared and get half a point each, like both sides of a ballot that could not be parsed.
+    If several solutions lead, the answer whose solutions have the highest total score wins. Shares are
+    fractions of the total score.
     """
     votes, ring, rng = await _entered(work, "ring")
     pairs = list(zip(ring, [*ring[1:], *ring[:1]], strict=True)) if len(ring) > 1 else []
@@ -118,11 +118,10 @@ def _ring_is_settled(votes: Tally, scores: dict[int, list[float]]) -> bool:
 async def swiss(work: Work) -> Answered:
     """Return the answer of the solution with the most points after ceil(log2 k) Swiss rounds.
 
-    After V1 [arXiv 2603.04304], which compares every solution first; here the rounds are Swiss from the
-    start. A ballot gives one point to its winner. A tie, or a reply that could not be parsed, gives half a
-    point to both sides. A solution also gets half a point for a round without an opponent, or against a
-    solution with the same answer. If several solutions lead, the answer whose solutions have the most points
-    in total wins.
+    Based on V1 [arXiv 2603.04304], which first compares every solution; here, all rounds are Swiss. A ballot
+    gives one point to its winner. A tie, or a reply that could not be parsed, gives half a point to both
+    sides. A solution also gets half a point for a round without an opponent, or against a solution with the
+    same answer. If several solutions lead, the answer whose solutions have the most points in total wins.
     """
     votes, players, rng = await _entered(work, "swiss")
     points, met = dict.fromkeys(players, 0.0), set[frozenset[int]]()
@@ -154,7 +153,7 @@ def paired(players: list[int], points: dict[int, float], met: set[frozenset[int]
     >>> paired([3, 1, 2, 0], {0: 1.0, 1: 0.0, 2: 1.0, 3: 0.0}, {frozenset((2, 0))})
     [(2, 3), (0, 1)]
     """
-    left = sorted(players, key=lambda index: -points[index])  # the drawn order among equals
+    left = sorted(players, key=lambda index: -points[index])  # a stable sort: ties stay in random order
     pairs: list[tuple[int, int]] = []
     while len(left) > 1:
         first, *others = left
@@ -167,7 +166,7 @@ def paired(players: list[int], points: dict[int, float], met: set[frozenset[int]
 def _of_most(work: Work, votes: Tally, points: dict[int, float], ended: End) -> Answered:
     """Return the answer of the solution with the most points.
 
-    Among several such answers, the heaviest is returned; the seed breaks further ties.
+    If several answers tie, the answer with the largest weight is returned; the seed breaks further ties.
     """
     weights = [sum(points[index] for index in members) for members in votes.members]
     counted = replace(votes, weights=weights) if any(weights) else votes  # nothing was compared
@@ -183,7 +182,7 @@ def _of_most(work: Work, votes: Tally, points: dict[int, float], ended: End) -> 
 
 
 class Comparison(NamedTuple):
-    """One ballot on two solutions, by index. The judge reads solution ``third``, if any, as its own."""
+    """One ballot on two solutions, by index. The judge sees solution ``third``, if any, as its own."""
 
     left: int
     right: int
@@ -203,7 +202,7 @@ def _comparisons(work: Work, votes: Tally, pairs: Sequence[tuple[int, int]], rng
 async def compare(work: Work, comparisons: Sequence[Comparison]) -> list[float | None]:
     """Return the score of the left solution in each comparison: 1.0, 0.0, or 0.5 for a tie or no valid vote.
 
-    The score is None if the budget ended before the ballot was received.
+    The score is None if the budget was spent before the ballot arrived.
     """
     judge = work.judged_by
     config = judging_protocol(judge.protocol)
@@ -238,9 +237,7 @@ async def compare(work: Work, comparisons: Sequence[Comparison]) -> list[float |
 
 
 def _score(turn: Turn, left: str, right: str) -> float | None:
-    """Return the score that a turn gives the left solution, or None without a vote or with contradictory
-    votes.
-    """
+    """Return the score that a turn gives the left solution, or None without a vote or if votes contradict."""
     worth = {"left": 1.0, "right": 0.0, "tie": EVEN}
     found = {worth[b.outcome] for b in turn.parsed.ballots if (b.left, b.right) == (left, right)}
     found |= {1 - worth[b.outcome] for b in turn.parsed.ballots if (b.left, b.right) == (right, left)}
@@ -269,7 +266,7 @@ def seats_of(protocol: DebateConfig) -> tuple[int, int, int]:
 
 
 def entry_of(seating: Seating, agent: int, solution: Solution | None) -> Entry:
-    """Return the public part of a solution as prompts show the work of this agent."""
+    """Return the public part of a solution as prompts show it, as the work of ``agent``."""
     texts, id, handle = seating.texts, TurnId(agent, 0), seating.handles[agent]
     if solution is None:
         return render_entry(texts, PublicTurn(id, handle, None))
@@ -287,17 +284,17 @@ def check_selection(protocol: DebateConfig) -> None:
     """Raise ValueError if a prompt set cannot show the solutions of others."""
     if prompts_of(protocol).alone:
         raise ValueError(
-            f"debate.prompts = {protocol.prompts!r}: is for one agent and cannot show solutions, which "
-            f"genselect needs; choose a set for debates, or another strategy"
+            f"debate.prompts = {protocol.prompts!r}: is for one agent and cannot show the solutions "
+            f"that genselect compares; choose a prompt set for debates, or another strategy"
         )
 
 
 async def genselect(work: Work) -> Answered:
     """Return the answer of the last solution left in a knock-out of lists.
 
-    The judge selects one solution of each list; the seed draws the lists. The judge is not asked about a list
-    whose solutions all have the same answer. The result is settled when all solutions left have the same
-    answer. If a selection could not be parsed, the list keeps the solution with the most frequent answer.
+    The seed draws the lists, and the judge selects one solution of each. A list whose solutions all have the
+    same answer needs no request. The result is settled when all remaining solutions have the same answer. If
+    a selection could not be parsed, the list keeps the solution with the most frequent answer.
     """
     size = longest_list(work.judged_by.protocol)
     tally, left, _ = await _entered(work, "lists")
@@ -305,7 +302,7 @@ async def genselect(work: Work) -> Answered:
     while len({tally.of(index) for index in left}) > 1 and work.room(work.comparison_tokens) >= 1:
         groups = [left[start : start + size] for start in range(0, len(left), size)]
         mixed = [group for group in groups if len({tally.of(index) for index in group}) > 1]
-        if not mixed:  # by chance every list is of one answer: the next ones are of their first solutions
+        if not mixed:  # each list has a single answer: keep one solution of each
             left = [group[0] for group in groups]
             continue
         found = dict(zip(map(tuple, mixed), await _select(work, mixed), strict=True))
@@ -321,7 +318,7 @@ async def genselect(work: Work) -> Answered:
 
 
 async def _select(work: Work, groups: Sequence[Sequence[int]]) -> list[int | None]:
-    """Request a selection from each group at once, and return each selected solution, or None without one."""
+    """Request the selections from all groups together. Return the selected solution of each, or None."""
     judge = work.judged_by
     protocol, budget = judge.protocol, context_budget(judge.policy, judge.protocol)
     work.stage += 1

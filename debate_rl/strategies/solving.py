@@ -1,4 +1,4 @@
-"""The table of strategies, and solving many problems by one strategy, several at a time."""
+"""The table of strategies, and a function that solves many problems by one strategy."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """A way to find an answer. ``run`` is called within a seat of the policy.
+    """A way to find an answer. ``run`` is called inside a seat of the policy.
 
-    ``speakers``: who writes solutions: one agent once, one agent for each of the ``samples``, or the
+    ``speakers``: the authors of solutions: one agent once, one agent for each of the ``samples``, or the
     ``agents`` of the protocol in all rounds. ``check`` raises ValueError, before sampling, for a protocol,
     judge or budget that does not suit the strategy. ``comparisons``: the maximum number of ballots or
     selections for k solutions, None without a judge. ``tools``: whether solutions run programs.
@@ -61,7 +61,7 @@ class Strategy:
 
     @property
     def compares(self) -> bool:
-        """Whether a judge compares solutions."""
+        """True if a judge compares solutions."""
         return self.comparisons is not None
 
     def replies(self, samples: int, protocol: DebateConfig) -> int:
@@ -90,7 +90,7 @@ STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
 
 
 def entry_named(name: str, table: Mapping[str, T], option: str) -> T:
-    """Return the entry of a table with a name. ValueError suggests the nearest name if there is no entry."""
+    """Return the table entry of this name. ValueError for an unknown name suggests the nearest name."""
     if name not in table:
         hint = did_you_mean(name, table, f"valid: {', '.join(table)}")
         raise ValueError(f"{option} {name}: is unknown; {hint}")
@@ -98,7 +98,7 @@ def entry_named(name: str, table: Mapping[str, T], option: str) -> T:
 
 
 def strategy_named(name: str) -> Strategy:
-    """Return the strategy with a name. ValueError suggests the nearest name for an unknown one."""
+    """Return the strategy of this name. ValueError for an unknown name suggests the nearest name."""
     return entry_named(name, STRATEGIES, "--strategy")
 
 
@@ -110,8 +110,9 @@ def with_tools(config: Config, tools: Literal["python", "none"]) -> Config:
 def lanes(plan: SolvePlan, problems: int) -> int:
     """Return how many problems are open at a time.
 
-    With a time limit, all solutions of the open problems fill the engine, so that unused time passes to other
-    problems soon. Without one, one reply of each open problem fills it, because later waves are small.
+    With a time limit, few problems are open: all their solutions together fill the engine, and time that they
+    do not use goes to later problems. Without a limit, one reply per open problem fills the engine, because
+    later waves of a problem are small.
 
     >>> from dataclasses import replace
     >>> from envs import load_environment
@@ -128,7 +129,7 @@ def lanes(plan: SolvePlan, problems: int) -> int:
 def check_plan(plan: SolvePlan, problems: Sequence[Problem], judge: DebateConfig | None = None) -> None:
     """Raise ValueError, before sampling, if the strategy cannot work with the protocol, judge or budget.
 
-    A level of the problems may have its own protocol. ``judge``: the protocol of another model that compares.
+    Each level of problems may have its own protocol. ``judge``: the protocol of a separate judge model.
     """
     if plan.samples < 1:
         raise ValueError(f"--samples {plan.samples}: must be at least 1")
@@ -140,14 +141,14 @@ def check_plan(plan: SolvePlan, problems: Sequence[Problem], judge: DebateConfig
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A problem that no strategy can solve, and the reason."""
+    """A problem whose prompt does not fit the context, and the error message."""
 
     reason: str
 
 
 @dataclass(slots=True)
 class Clock:
-    """Shares the remaining seconds among the remaining problems. ``lanes`` of them are open at a time."""
+    """Shares the remaining seconds among the remaining problems. At most ``lanes`` are open."""
 
     seconds: float | None
     lanes: int
@@ -155,7 +156,7 @@ class Clock:
     begun: float
 
     def take(self, now: float) -> float | None:
-        """Return the seconds of the next problem, or None for no limit.
+        """Return the time limit of the next problem in seconds, or None for no limit.
 
         >>> clock = Clock(100.0, lanes=2, left=5, begun=0.0)  # three problems for one of the lanes
         >>> clock.take(0.0), clock.take(0.0), clock.take(10.0), clock.left
@@ -177,8 +178,8 @@ def solve_all(
     """Return the strategy's answer to each problem, in the order of the problems.
 
     Without a time limit, the answers depend only on seeds. A problem whose prompt does not fit the context is
-    refused, and the others are answered. ``judge``: another policy that compares. ``on_answer`` receives the
-    index and the result of each problem when the problem ends.
+    refused, and the others are answered. ``judge``: a separate policy that compares solutions. ``on_answer``
+    receives the index and the result of each problem when the problem ends.
     """
     check_plan(plan, problems, judge and judge.protocol)
     return ask_all(
@@ -195,7 +196,7 @@ def ask_all(
     judge: Judge | None = None,
     on_answer: Callable[[int, T | Refused], None] = lambda *_: None,
 ) -> list[T | Refused]:
-    """Return the result of ``run`` on each problem, several at a time, as ``solve_all``.
+    """Return the result of ``run`` on each problem. Several problems are open at a time, as in ``solve_all``.
 
     The seed of a problem depends only on its id.
     """
@@ -218,7 +219,7 @@ def ask_all(
                 on_answer(number, found[number])
 
     async def all_lanes() -> None:
-        with stops_released(), ExitStack() as seats:  # every seat is taken before the first request
+        with stops_released(), ExitStack() as seats:  # all seats are open before the first request
             taken = [seats.enter_context(taken_seat(policy)) for _ in range(count)]
             await together([lane(seat) for seat in taken])
 
@@ -240,7 +241,7 @@ def solve(
 ) -> list[Answered]:
     """Return the answer of a run's or recipe's model to each problem, as ``debate solve`` does.
 
-    ``overrides``: "key=value" texts. ValueError for invalid input, and for a problem that does not fit.
+    ``overrides``: "key=value" texts. ValueError for invalid input or a prompt that does not fit the context.
     """
     run, config = open_run_or_recipe(what, overrides)
     config = with_tools(config, "python") if strategy_named(strategy).tools else config

@@ -1,4 +1,4 @@
-r"""Votes over solutions by one agent alone: greedy, majority (maj@k) and confidence-weighted.
+r"""Strategies by votes over solutions of one agent alone: greedy, majority (maj@k), confidence-weighted.
 
 A ``Tally`` counts the votes; ``Tally.best`` decides the answer, and the seed breaks ties. Two answers are the
 same if their keys are equal (``envs.answers.keys``), and in mathematics also if the grader finds them equal:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Share(NamedTuple):
-    """An answer with the fraction, in [0, 1], of the solutions or of their total weight that it has."""
+    """An answer and its fraction, in [0, 1], of the total weight of solutions."""
 
     answer: str
     share: float
@@ -118,7 +118,7 @@ async def majority(work: Work) -> Answered:
 
 
 async def logprob_vote(work: Work) -> Answered:
-    """Return the answer with the largest weight, where a solution has weight exp(mean log p) of its tokens.
+    """Return the answer with the largest total weight, where a solution weighs exp(mean log p of its tokens).
 
     This is the length-normalised weight of self-consistency [arXiv 2203.11171, eq. 1]. ValueError if the
     engine returns no log-probabilities.
@@ -130,8 +130,8 @@ async def _vote(work: Work, weight: Callable[[Solution], float]) -> Answered:
     """Return the answer with the largest weight among the planned solutions. The seed breaks ties.
 
     Solutions are requested in waves. Each wave has the minimum number of solutions after which the lead can
-    be out of reach. So no more solutions are requested than one by one, in about log2 waves. Weights are in
-    [0, 1].
+    be decisive. Thus, no more solutions are requested than one by one, but in about log2 waves. Weights are
+    in [0, 1].
     """
     tally = work.tally()
     ended: End = "done"
@@ -158,9 +158,9 @@ def lead_of(weights: Sequence[float]) -> float:
 
 
 def fewest_to_settle(lead: float, left: int) -> int:
-    """Return how many of ``left`` solutions, each of weight at most 1, are needed to settle a lead.
+    """Return the minimum number of ``left`` solutions, each of weight at most 1, that can settle a lead.
 
-    After fewer solutions, the rest could always change the result, so requesting this many at once wastes
+    After fewer solutions, the others could still change the result, so requesting this number at once wastes
     none. It is the smallest m with lead + m > left - m, or ``left`` if there is no such m.
 
     >>> fewest_to_settle(0, 16), fewest_to_settle(9, 7), fewest_to_settle(5, 7), fewest_to_settle(0, 1)

@@ -1,4 +1,4 @@
-"""A plan for solving problems, the work of a strategy on one problem within a budget, and the result."""
+"""A plan for solving problems, the requests of a strategy for one problem within a budget, and the result."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from envs import Environment
 from envs.types import Mode
 
 FOR_SOLUTIONS = 0.75
-"""Fraction of the seconds that sampling solutions may take if comparisons follow."""
+"""Maximum fraction of the time for sampling solutions if comparisons follow."""
 End: TypeAlias = Literal["done", "settled", "tokens", "seconds"]
-"""Why a strategy ended: it requested everything ("done"), further replies could not change its answer
-("settled"), or its tokens or seconds were spent."""
+"""Why a strategy ended: all requests were made ("done"), further replies could not change the answer
+("settled"), or the budget of tokens or seconds was spent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +56,10 @@ class SolvePlan:
     ``samples``: maximum number of solutions of a problem.
     ``tokens``: maximum number of generated tokens for a problem, including the judge's. None means no limit.
     ``seconds``: maximum wall time for all problems together. None means no limit.
-    ``environment`` and ``mode`` decide which answer a solution gives and which answers are the same.
-    ``requests``: how many replies are sampled together. It decides how many problems are open at a time,
-    unless ``at_once`` does.
-    ``summarizer``: returns the policy that writes the summaries of debates. None means the policy itself.
+    ``environment``, ``mode``: how answers are extracted and compared.
+    ``requests``: number of replies sampled together. It determines the number of open problems unless
+    ``at_once`` is given.
+    ``summarizer``: returns the policy that writes the summaries of debates. None: the policy itself.
     """
 
     strategy: str
@@ -76,7 +76,7 @@ class SolvePlan:
 
     @classmethod
     def of(cls, config: Config, strategy: str, environment: Environment, **budget: Any) -> SolvePlan:
-        """Return the plan of a configuration. ``budget``: further fields. The summariser is opened once."""
+        """Return the plan of a configuration. ``budget``: further fields. The summarizer opens once."""
         own = {"mode": config.grader.final, "requests": requests_at_once(config) or AT_ONCE}
         own |= {"summarizer": cache(partial(open_summarizer, config))}
         return cls(strategy, config.debate, environment, **own | budget)
@@ -95,10 +95,10 @@ class Answered:
     """The result of a strategy: the answer, the solution with this answer, and the cost.
 
     ``answer``: None if no solution has an answer. ``shares``: largest first. ``samples``: the number of
-    solutions received. ``comparisons``: the number of ballots and selections received, of which ``unread``
-    could not be parsed. ``tokens_read`` counts the prompts and ``tokens_generated`` the replies, without the
-    ``cut_off`` replies that the clock cut off. ``turn``: the turn of the solution. ``turns``: every solution
-    received, of all rounds.
+    solutions received. ``comparisons``: the number of ballots and selections received;
+    ``unread`` of these could not be parsed. ``tokens_read`` counts prompts and ``tokens_generated`` replies,
+    without the ``cut_off`` replies cut by the time limit. ``turn``: the turn of the solution. ``turns``: all
+    solutions received, of all rounds.
     """
 
     answer: str | None
@@ -118,10 +118,10 @@ class Answered:
 
 @dataclass(slots=True)
 class Work:
-    """The work of a strategy on one problem: the plan, the policies, and what was requested and spent so far.
+    """The state of a strategy on one problem: the plan, the policies, the replies, and the cost so far.
 
     ``seconds``: the limit of wall time, None for no limit. ``judge``: None means that the policy itself
-    compares. ``name``: the problem's name in requests, unique among the problems open at a time.
+    is the judge. ``name``: the problem's name in requests, unique among the problems open at a time.
     """
 
     plan: SolvePlan
@@ -140,17 +140,17 @@ class Work:
     cut_off: int = field(default=0, init=False)
     spent: End | None = field(default=None, init=False)
     stage: int = field(default=0, init=False)
-    """The round in the newest requests: 0 for solutions, and another number for each stage of comparisons."""
+    """The round of the newest requests: 0 for solutions, and a new number for each stage of comparisons."""
     _opening: tuple[Seating, Prompt, SampleRequest, bool] | None = field(default=None, init=False)
 
     @property
     def protocol(self) -> DebateConfig:
-        """The protocol of debates at the problem's level."""
+        """The debate protocol for the problem's level."""
         return self.plan.protocol.of_level(self.problem.level)
 
     @property
     def judged_by(self) -> Judge:
-        """The judge, in whose replies no programs run."""
+        """The judge. No programs run in its replies."""
         return self.judge or Judge(engine_of(self.policy), self.plan.protocol)
 
     @property
@@ -159,29 +159,29 @@ class Work:
         return longest_reply(self.judged_by.protocol)
 
     def need(self, replies: int, what: str, *, more: int = 0) -> None:
-        """Raise ValueError if the tokens are too few for this many full-length replies plus ``more``."""
+        """Raise ValueError if the tokens are fewer than ``replies`` full-length replies plus ``more``."""
         protocol = self.plan.protocol
         least = replies * longest_reply(protocol) + more
         if self.plan.tokens is not None and self.plan.tokens < least:
             of = "debate.max_tokens" + (" and thinking_tokens" if protocol.thinking_tokens else "")
             raise ValueError(
-                f"--tokens {self.plan.tokens}: is too small for {what}, which may have {least:,} tokens "
-                f"({of}); raise it, or lower these"
+                f"--tokens {self.plan.tokens}: is too small for {what}, which may need {least:,} tokens "
+                f"({of}); raise --tokens, or lower these keys"
             )
 
     def elapsed(self) -> float:
-        """Return the seconds since the work began."""
+        """Return the seconds since the strategy started."""
         return time.perf_counter() - self.begun
 
     def room(self, each: int, keep: int = 0) -> float:
-        """Return how many replies of at most ``each`` tokens still fit if ``keep`` tokens are reserved."""
+        """Return how many replies of at most ``each`` tokens fit the budget minus ``keep`` tokens."""
         most = self.plan.tokens
         return inf if most is None else max(0, (most - self.generated - keep) // each)
 
     async def replies(
         self, policy: Policy, requests: Sequence[SampleRequest], *, keep: int = 0, share: float = 1.0
     ) -> list[Completion | None]:
-        """Send requests of equal maximum length together. Return their replies, or None if the budget ended.
+        """Send requests of equal maximum length together. Return their replies; None if the budget is spent.
 
         ``keep`` tokens are reserved, and only this ``share`` of the seconds may be used. If the budget is too
         small for all requests at full length, only the first ones are sent.
@@ -222,7 +222,7 @@ class Work:
         self.generated += generated
 
     async def solve(self, count: int, *, greedy: bool = False, keep: int = 0, share: float = 1.0) -> None:
-        """Request ``count`` more solutions by one agent alone, as the budget allows.
+        """Request up to ``count`` more solutions by one agent alone, as the budget allows.
 
         The seed of a solution depends only on its index.
         """
@@ -257,7 +257,7 @@ class Work:
         span = turn.parsed.solution
         text = "" if span is None else span.of(turn.completion.text).strip()
         answer = answer_of(self.plan.environment, self.problem, turn, self.plan.mode)
-        given = (answer or "").strip() or None  # an empty box states nothing
+        given = (answer or "").strip() or None  # an empty box is no answer
         self.solutions.append(Solution(turn, text, given))
 
     def tally(self) -> Tally:
@@ -265,7 +265,7 @@ class Work:
         return Tally(self.problem, self.plan.environment, self.seed)
 
     def counted(self) -> Tally:
-        """Return the tally of all solutions, each of the same weight."""
+        """Return the tally of all solutions with equal weights."""
         tally = self.tally()
         for index, solution in enumerate(self.solutions):
             tally.add(index, solution)
@@ -276,7 +276,7 @@ class Work:
     ) -> Answered:
         """Return the result with the answer of solution ``chosen``, an index or None.
 
-        ``turns``: all solutions received; None means those in ``solutions``.
+        ``turns``: all solutions received; None: those in ``solutions``.
         """
         one = None if chosen is None else self.solutions[chosen]
         return Answered(
@@ -301,7 +301,7 @@ def spent_on(reply: Completion) -> tuple[int, int]:
 
 
 def of_one_round(protocol: DebateConfig, /, **changes: object) -> DebateConfig:
-    """Return a protocol reduced to a single round of plain solutions, with these changes."""
+    """Return a protocol reduced to a single round of plain solutions, with further ``changes``."""
     plain: dict[str, object] = {
         "num_rounds": 1,
         "min_rounds": None,

@@ -140,7 +140,10 @@ def contents(folder: Path) -> dict[str, bytes]:
             "debate.num_agents=2",
             "debate.num_agents=2: a judge needs two other agents to compare; use 3 or more",
         ),
-        ("held_out.kind=gsm8k", "judge pairs are only made from held-out problems of pair_sum or words"),
+        (
+            "held_out.kind=gsm8k",
+            "the quick-start makes judge pairs, which needs problems of pair_sum or words",
+        ),
         ("warm_start.right=[0.9]", "warm_start: right and lure are fractions of the same demonstrations"),
     ],
 )

@@ -146,7 +146,7 @@ def test_json_of_train_export_play_and_keys(tiny_recipe, debate_command, tmp_pat
     assert (played["problem"]["question"], len(played["turns"])) == ("What is 3 + 4?", 9)
     [key] = said("keys", "train.hours")["keys"]
     assert (key["name"], key["default"], key["type"]) == ("train.hours", "none", "float or none")
-    assert key["meaning"].startswith("Hours of wall time")
+    assert key["meaning"].startswith("Maximum wall time in hours")
 
 
 @pytest.mark.slow

@@ -124,7 +124,7 @@ def test_without_debates_there_are_solutions_alone(figures, home, arguments):
     names = {row["name"] for row in rows}
     assert {"direct/accuracy", "direct/pass@2", "direct/cons@3", "direct/truncated"} <= names
     assert {name.partition("/")[0] for name in names} == {"direct"}
-    assert "3 problems, graded as boxed; 3 direct solutions of each by one agent alone, and no debate." in out
+    assert "3 problems, graded as boxed; 3 direct solutions per problem, and no debate." in out
     folders = [path for path in (home / "run/evaluations").iterdir() if (path / "direct").is_dir()]
     records = [record for folder in folders for record in read_records(folder / "direct")]
     assert len(records) == 9 * len(folders)
@@ -270,16 +270,16 @@ def test_what_cannot_be_evaluated_is_one_line(evaluate):
         "run --table t.txt": "--table t.txt: the name must end in .md or .tex",
         "run --json none/f.json": "none/f.json: cannot be written",
         "run --json a\0": "cannot be written; name a file",
-        "run other --out x": "--out: names the folder of a single evaluation",
-        "run --weights 1,2 --out x": "--out: names the folder of a single evaluation",
-        "run --on a --on b --out x": "--out: names the folder of a single evaluation",
+        "run other --out x": "--out: only for a single evaluation",
+        "run --weights 1,2 --out x": "--out: only for a single evaluation",
+        "run --on a --on b --out x": "--out: only for a single evaluation",
         "quickstart --watch": "--watch: quickstart is not the folder of a run",
-        "run --watch --weights 1": "--watch: needs one run, and evaluates all of its checkpoints",
+        "run --watch --weights 1": "--watch: evaluates all checkpoints of a single run",
         "nowhere": "nowhere: no such file",
         "run run": "run: is given twice",
-        "held_out.limit=2": "eval: name the folder of a run, or a recipe",
+        "held_out.limit=2": "eval: name a recipe or the folder of a run",
         "quickstart --weights best": "--weights best: quickstart is a recipe without checkpoints",
-        "run --samples 99999": "--samples 99999: needs 0 to 10000",
+        "run --samples 99999": "--samples 99999: must be from 0 to 10000",
         "run --on no_such": "--on: 'no_such' is not known; valid: ",
         "run --on words=x.jsonl": "--on: words takes 'levels' and no 'path'",
         "run held_out.kind=no_such": "held_out.kind: 'no_such' is not known; valid: ",

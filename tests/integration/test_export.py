@@ -126,7 +126,7 @@ def test_the_card_has_the_recipe_and_the_figures_of_the_run(export, runs):
     assert tomllib.loads(recipe) == tomllib.loads((runs / "full/config.toml").read_text())
     [first] = re.findall(r"\n# full\n\n(.*)\n", card)
     assert first == sentence(read_held_out(runs / "full"))
-    assert first.startswith("Held-out accuracy, one agent alone: ")
+    assert first.startswith("Held-out accuracy of one agent alone: ")
     assert "after 2 steps" in first
     assert "torch 2." in card
 

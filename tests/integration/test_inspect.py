@@ -133,7 +133,7 @@ def test_export_says_what_it_wrote_and_what_more_there_is(debate_command, run, t
     code, out, _ = debate_command("inspect", run, "--export", path, "--limit", 4, "--filter", "votes:>0")
     with RunStore.open(run) as store:
         found = store.count("votes:>0")
-    more = f"{found - 4} more match, and --limit {found} would take them all"
+    more = f"{found - 4} more match, and --limit {found} writes all"
     assert (code, out) == (0, f"{path}: 4 debates; {more}\n")
     assert path.read_text(encoding="utf-8").count('class="exported"') == 4
 

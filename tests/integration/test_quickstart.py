@@ -45,14 +45,16 @@ def test_a_finished_one_shows_its_figures_again_and_says_so(debate_command, tmp_
         )  # whoever loads the model fails
         _, again, _ = debate_command("quickstart", *brief, "logging.progress=none", "--json", "f.json")
     told, *table = again.splitlines()
-    assert told.startswith(f"{run} holds this run, finished, and these are its figures (quickstart.json); ")
+    assert told.startswith(
+        f"{run} already contains this finished run; these are its figures from quickstart.json. "
+    )
     assert table == first.splitlines()[-len(table) :]
     assert " about as often as one agent in round 0: +" in again  # four problems
     assert json.loads((tmp_path / "f.json").read_text())[0]["name"] == "accuracy_round_0_before"
     kept = tmp_path / run / "quickstart.json"
     kept.write_text(kept.read_text().replace('"weights": "', '"weights": "other'))
     _, measured, _ = debate_command("quickstart", *brief)
-    assert f"{run} holds this run, finished: it is only measured again" in measured
+    assert f"{run} already contains this finished run; it is only evaluated again" in measured
     code, _, err = debate_command("quickstart", *brief, "learner.lr=1.0")
     assert (code, "contains a run with another configuration: learner.lr" in err) == (2, True)
 

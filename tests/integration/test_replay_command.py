@@ -35,7 +35,7 @@ def test_another_scheme_is_shown_and_kept(replay, folder):
     assert [line["id"] for line in lines] == [f"{step}.{place}" for step in range(2) for place in range(4)]
     assert set(lines[0]["new"]["rewards"]) == {"format"}
     most = facts["most_changed"][0]["id"]
-    assert out.splitlines()[-1] == f"What changed most: debate inspect run replays {kept.name} {most}"
+    assert out.splitlines()[-1] == f"Largest change: debate inspect run replays {kept.name} {most}"
     assert replay("run", change, "--out", "else where")[1].splitlines()[-1].endswith(f"'else where' {most}")
 
     assert replay("run", change)[0] == 0  # the same again, in the same place
@@ -62,8 +62,8 @@ def test_what_was_found_is_kept_where_the_reader_of_the_tables_goes_away(folder,
         ("rewards.pear=copeland", "unknown key 'pear'; did you mean 'peer'?"),
         ("rewards.peer=borda", "unknown peer rule 'borda'"),
         ("advantages.baseline=rae", "unknown key 'baseline'"),
-        ("--steps 5..2", "--steps '5..2': write A..B"),
-        ("--steps x", "--steps 'x': write A..B"),
+        ("--steps 5..2", "--steps '5..2': write A, A.."),
+        ("--steps x", "--steps 'x': write A, A.."),
         ("rewards.truth_weight=0.1 --out .", "is not empty"),
         ("--json nowhere/figures.json", "--json nowhere/figures.json: cannot be written"),
     ],
@@ -84,7 +84,7 @@ def test_what_is_stored_otherwise_is_an_exit_code(replay, folder, tmp_path):
     code, out, err = replay(other)
     assert code == 1
     assert out.startswith("stored and recomputed under the run's own scheme differ in ")
-    assert err.startswith(f"debate: {other}: the stored values are not those of its own scheme in ")
+    assert err.startswith(f"debate: {other}: its own scheme does not reproduce the stored values of ")
     code, out, _ = replay(other, "rewards.format_penalty=-2.0", "--json", tmp_path / "figures.json")
     assert code == 1
     assert json.loads((tmp_path / "figures.json").read_text())["differ"] > 0  # all is written first

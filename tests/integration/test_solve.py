@@ -152,7 +152,7 @@ def test_a_file_of_answers_goes_on_and_asks_nothing_twice(solver, tmp_path):
     (tmp_path / "a.jsonl").write_text("\n".join(kept) + '\n{"id": "n2", "que')  # as a kill leaves it
     code, out, err, policy = solver(*words)
     assert (code, out, len(policy.requests)) == (0, "", 3)
-    assert "2 answers are there; 3 problems are left" in err
+    assert "2 answers are already in the file; 3 problems are left" in err
     rows = [json.loads(line) for line in (tmp_path / "a.jsonl").read_text().splitlines()]
     assert sorted(row["id"] for row in rows[1:]) == [f"n{n}" for n in range(5)]
     assert rows[0]["of"]["strategy"] == "greedy"
@@ -190,7 +190,7 @@ def test_answers_of_other_settings_or_of_none_are_refused(solver, tmp_path):
     assert solver(*words)[0] == 0
     code, _, err, _ = solver(*words, "--seed", "1")
     assert code == 2
-    assert "a.jsonl: its answers are of seed = 0, and these would be of 1; choose another --out" in err
+    assert "a.jsonl: its answers have seed = 0, but this command has seed = 1; choose another --out" in err
     for line in ('{"format": 2}', "[]", '{"format": 1, "of": {}}'):
         (tmp_path / "a.jsonl").write_text(f"{line}\n")
         code, _, err, _ = solver(*words)
@@ -330,7 +330,9 @@ def test_chat_forgets_the_oldest_where_the_context_is_full(solver, monkeypatch):
     code, out, _, policy = solver("solve chat", "r.toml", piped=said)
     assert code == 0
     assert [len(request.messages) for request in policy.requests] == [1, 3]
-    assert out.splitlines()[-1].startswith("(a message of 134 tokens is too long for the context of 120")
+    assert out.splitlines()[-1].startswith(
+        "(not sent: a message of 134 tokens is too long for the context of 120"
+    )
 
 
 def test_a_played_debate_is_kept_where_inspect_and_replay_read_it(solver, tmp_path, debate_command):

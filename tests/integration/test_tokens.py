@@ -49,7 +49,7 @@ def expected(folder, checkpoint, record, turn_id):
 @pytest.mark.parametrize(
     ("step", "checkpoint", "trainer", "said"),
     [
-        (0, None, 0, "trainer: the weights the run began with, policy version 0, which sampled this turn"),
+        (0, None, 0, "trainer: the start weights, policy version 0, which sampled this turn"),
         (2, "checkpoints/step_000002", 2, "policy version 2, which sampled this turn"),
         (1, "checkpoints/step_000003", 3, "Version 1, which sampled this turn, was not kept"),
     ],

@@ -40,7 +40,7 @@ def test_arms_are_compared_from_one_start(straight):
     assert [row["arm"] for row in figures(home)][:2] == ["lr=1e-4", "lr=3e-2"]
     assert [row["less"] is None for row in figures(home)][:2] == [True, False]
     assert "95% intervals over 2 seeds" in done.stdout
-    assert (home / "tables.md").read_text().count("| lr=3e-2") == 3  # two figures, and what it took
+    assert (home / "tables.md").read_text().count("| lr=3e-2") == 3  # two figures, and the cost
 
 
 def test_the_same_command_does_nothing_again(straight):

@@ -40,7 +40,7 @@ def test_every_kind_of_turn_of_a_debate_is_there(shown, tmp_path):
 
 def test_two_recipes_differ_line_by_line(shown):
     text = shown("rlvr/tiny", "quickstart", "--question", "Target 10. Numbers 4 6.")
-    assert "rlvr/tiny and quickstart: not the same" in text
+    assert "rlvr/tiny and quickstart: different prompts" in text
     assert "  -Question: Target 10. Numbers 4 6." in text
     assert "  round 1, debate: only there" in text
 
@@ -54,7 +54,7 @@ def test_a_suite_is_compared_set_by_set(shown, tmp_path):
     words = ("model.tiny.fallback=ascii", "--suite", str(suite), "--question", "Target 10. Numbers 4 6.")
     text = shown("rlvr/tiny", *words)
     assert f"training and same of {suite}: the same prompts" in text
-    assert f"training and other of {suite}: not the same" in text
+    assert f"training and other of {suite}: different prompts" in text
     assert "temperature 1.0 and 0.0" in text
     assert "  +Problem:" in text
 
@@ -68,6 +68,6 @@ def test_without_data_and_tokenizer_a_stand_in_says_so(shown, tmp_path):
         "warm_start=none",
     )
     text = shown("rlvr/tiny", *words)
-    assert "the data cannot be read here" in text
-    assert "no tokenizer is at hand" in text
+    assert "the data cannot be read" in text
+    assert "no tokenizer is available" in text
     assert "Question: What is 7 + 5?\nAnswer:" in text

@@ -86,13 +86,13 @@ def test_problems_that_changed_are_left_out():
 def test_the_sentence_says_what_the_interval_allows():
     said = sentence([BEFORE, AFTER])
     assert said == (
-        "Held-out accuracy, one agent alone: .25 before the first step -> .75 after 8 steps, "
+        "Held-out accuracy of one agent alone: .25 before the first step -> .75 after 8 steps, "
         "+.50 (-.15 to +1.00), 4 problems, paired: no clear change."
     )
     first, last = ({f"p{n}": (float(n % 4 < rights), 1) for n in range(300)} for rights in (1, 2))
     many = [evaluation(0, **first), evaluation(40, **last)]
     assert sentence(many) == (
-        "Held-out accuracy, one agent alone: .25 before the first step -> .50 after 40 steps, "
+        "Held-out accuracy of one agent alone: .25 before the first step -> .50 after 40 steps, "
         "+.25 (+.20 to +.30), 300 problems, paired."
     )
     worse = sentence([HeldOut(0, many[1].problems, many[1].figures), many[0]])
@@ -103,9 +103,9 @@ def test_the_sentence_says_what_the_interval_allows():
 
 
 def test_the_sentence_without_two_evaluations():
-    assert sentence([]) == "Held-out accuracy, one agent alone: not known, no evaluation was made."
+    assert sentence([]) == "Held-out accuracy of one agent alone: unknown, because there is no evaluation."
     assert sentence([BEFORE]) == (
-        "Held-out accuracy, one agent alone: .25 (.00 to .71) before the first step, 4 problems; "
+        "Held-out accuracy of one agent alone: .25 (.00 to .71) before the first step, 4 problems; "
         "there are not two evaluations of the same problems to compare."
     )
     assert "without a value before the first step" in sentence([BEFORE], JUDGE)
@@ -116,7 +116,7 @@ def test_the_sentence_without_two_evaluations():
 def test_the_figures_that_were_measured_have_a_sentence_each():
     votes = [HeldOut(step, {"a": "?"}, {JUDGE: {"a": (step, 8)}}) for step in (0, 8)]
     direct, judge = sentences(votes)
-    assert direct.startswith("Held-out accuracy, one agent alone: without a value before the first step; ")
+    assert direct.startswith("Held-out accuracy of one agent alone: without a value before the first step; ")
     assert judge.startswith(
         "Held-out judge accuracy: .00 before the first step -> 1.00 after 8 steps, +1.00, "
     )

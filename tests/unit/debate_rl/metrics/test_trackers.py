@@ -96,7 +96,7 @@ def test_steps_without_anything_to_learn_from_are_said_once():
         display.log(step, {"accuracy": 0.0, "format/valid": 0.0})
     lines = out.getvalue().splitlines()
     assert len(lines) == 7
-    assert lines[3].startswith("nothing can be learned so far: in 3 steps no solution was right")
+    assert lines[3].startswith("no learning signal: in 3 steps no solution was right")
     display.log(6, {"accuracy": 0.0, "format/valid": 0.25})
     display.log(7, {"accuracy": 0.0})  # a protocol without comparisons
     assert len(out.getvalue().splitlines()) == 9

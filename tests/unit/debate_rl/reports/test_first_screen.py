@@ -51,7 +51,7 @@ def test_the_first_sentence_is_held_out_before_and_after(evaluated):
     assert word == "yes"
     assert first.tone == "good"
     assert first.text == (
-        "Held-out accuracy, one agent alone: .38 before the first step -> .88 after 14 steps, "
+        "Held-out accuracy of one agent alone: .38 before the first step -> .88 after 14 steps, "
         "+.50 (+.41 to +.53), 60 problems, paired."
     )
     assert second.text.startswith("Held-out winner accuracy: .20 before the first step -> .60 after 14 steps")

@@ -97,5 +97,5 @@ def test_what_a_protocol_does_not_allow_is_left_out_and_says_why():
     names = ("greedy", "swiss", "debate_winner")
     found = compare_strategies([PROBLEM], {name: CONTENDERS[name] for name in names}, plan, policy)
     assert [*found.measured] == ["greedy"]
-    assert found.refused["debate_winner"].startswith("debate.num_agents = 1 holds no debate")
+    assert found.refused["debate_winner"].startswith("debate.num_agents = 1 allows no debate")
     assert "the judge has no ballots" in found.refused["swiss"]

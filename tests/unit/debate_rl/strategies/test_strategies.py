@@ -233,7 +233,7 @@ def test_a_budget_holds_the_summaries_and_short_solutions_of_a_debate(table, mor
     protocol = DebateConfig.model_validate({"num_rounds": 2, "max_tokens": 70, **table})
     policy = ScriptedPolicy(lambda _: f"<solution>{'so ' * 15}</solution>" + "and " * 9, tokens=True)
     turns = 3 * 3 * 70
-    with pytest.raises(ValueError, match=f"one debate, which may have {turns + more:,} "):
+    with pytest.raises(ValueError, match=f"one debate, which may need {turns + more:,} "):
         check("debate_winner", protocol, tokens=turns + more - 1)
     answered = run_async(debate_winner(work_on(policy, protocol, tokens=turns + more)))
     assert turns < answered.tokens_generated <= turns + more
@@ -297,9 +297,9 @@ def test_what_a_program_printed_is_no_answer_where_the_clock_ends_a_debate(strat
         ("swiss", {"num_agents": 1, "num_rounds": 1, "prompts": "qa"}, None, "is for one agent"),
         ("swiss", {"num_agents": 2}, None, "num_agents = 2"),
         ("best_of_n", {"history_rounds": 0}, None, "history_rounds = 0"),
-        ("swiss", {"num_rounds": 1, "final_ballot": False}, None, "never votes"),
+        ("swiss", {"num_rounds": 1, "final_ballot": False}, None, "has no votes"),
         ("self_correction", {"num_rounds": 1}, None, "num_rounds = 1"),
-        ("self_correction", {"num_rounds": 2, "max_tokens": 10}, 59, "may have 60"),
+        ("self_correction", {"num_rounds": 2, "max_tokens": 10}, 59, "may need 60"),
         *((name, {}, 2047, "--tokens 2047") for name in STRATEGIES),
         ("majorty", {}, None, "did you mean 'majority'"),
     ],
@@ -314,7 +314,7 @@ def test_a_budget_too_small_for_one_level_is_refused_before_anything_is_sampled(
     protocol = DebateConfig.model_validate({"num_rounds": 2, "max_tokens": 10, "by_level": levels})
     problems = [Problem(level, "?", answer="4", level=level) for level in "12"]
     policy = ScriptedPolicy({}, default="")
-    with pytest.raises(ValueError, match="--tokens 60: is too small for one debate, which may have 90"):
+    with pytest.raises(ValueError, match="--tokens 60: is too small for one debate, which may need 90"):
         solve_all(problems, SolvePlan("debate_winner", protocol, NUMBERS, tokens=60), policy)
     assert policy.requests == []
 
