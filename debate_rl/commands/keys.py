@@ -34,7 +34,7 @@ def keys(
         typer.Option(
             metavar="FILE",
             callback=writable,
-            help="Also write these keys, or without WORD all keys, to this file; - is stdout, without the list.",
+            help="Write these keys, or all keys without WORD, to this file; - is stdout, without the list.",
         ),
     ] = None,
 ) -> None:
