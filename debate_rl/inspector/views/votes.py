@@ -195,11 +195,9 @@ def _round_of_votes(view: DebateView, graph: RoundGraph) -> Section:
     names = [view.handle(turn, graph.round) for turn in graph.solutions]
     others = range(len(names))
     rows = [(name, *(graph.wins(row, other) for other in others)) for row, name in enumerate(names)]
-    heads, won = (
-        ("beats", *(f">{name}" for name in names)),
-        "valid votes that the row won over the column; = is a tie",
-    )
-    blocks += [VoteDrawing(graph, view), Table(heads, rows, won, name="matrix", kind="plain matrix")]
+    heads = ("beats", *(f">{name}" for name in names))
+    won = Line("valid votes that the row won over the column; = is a tie", "faint")
+    blocks += [VoteDrawing(graph, view), won, Table(heads, rows, name="matrix", kind="plain matrix")]
     blocks += _votes_table(view, [(graph, arrow) for arrow in graph.arrows], name="arrows")
     lines: list[Block] = []
     for line in graph.unread[:MOST_UNREAD]:
@@ -228,8 +226,7 @@ def _votes_table(
     shown, more = cut(rows, MOST_VOTES)
     ids = [f"vote-{graph.round}-{index}" for index, (graph, _) in enumerate(arrows[:MOST_VOTES])]
     heads = ("judge", "vote", "truth", "counts", "the judge's words")
-    caption = "each vote, in the order of the debate" if name else ""
-    return [Table(heads, shown, caption, name=name, row_name="vote", ids=ids if name else ()), *more]
+    return [Table(heads, shown, name=name, row_name="vote", ids=ids if name else ()), *more]
 
 
 def votes_of_turn(view: DebateView, graphs: Sequence[RoundGraph], turn: TurnId) -> list[Block]:
