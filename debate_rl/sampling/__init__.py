@@ -1,1 +1,1 @@
-"""Which problems a run has, and which of them each step draws."""
+"""Load the problems of a run, and draw the problems of each step."""

@@ -1,6 +1,6 @@
-"""Measured pass rates of problems: a file of JSON lines, and what a run makes of it.
+"""Measured pass rates of problems: files of them, and the filter that uses them.
 
-The first line says what was measured, each further line is a problem:
+A file has one JSON object per line. The first line describes the measurement, each further line a problem:
 
     {"format": 1, "of": {"model": "Qwen/Qwen3-8B", "weights": "model", "samples": 8, ...}}
     {"id": "gsm8k-train-17", "question": "5f1c...", "right": 3, "samples": 8, "missing": 1}
@@ -29,18 +29,18 @@ FORMAT = 1
 KEY = "env.difficulty.path"
 HELD_OUT_KEY = "held_out.difficulty"
 BANDS = ((0.0, "0"), (0.25, "to .25"), (0.5, "to .5"), (0.75, "to .75"), (0.999999, "below 1"), (1.0, "1"))
-"""The greatest pass rate of each stratum of problems, with its name."""
+"""The upper bound of the pass rate and the name of each stratum of problems."""
 
 
 class Head(Value, frozen=True):
-    """The first line: the version of the format, and what was measured."""
+    """The first line of a file: the format version, and a description of the measurement."""
 
     format: int
     of: dict[str, str | int | float]
 
 
 class Difficulty(Value, frozen=True):
-    """How often a problem was solved. ``question``: its checksum; ``missing``: samples without an answer."""
+    """The pass rate of a problem. ``question``: its checksum. ``missing``: samples without an answer."""
 
     id: str
     question: str
@@ -61,35 +61,35 @@ class Difficulty(Value, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A file of difficulties: what was measured, and the rows by problem id."""
+    """A difficulty file: a description of the measurement, and the rows by problem id."""
 
     of: Mapping[str, str | int | float]
     rows: Mapping[str, Difficulty]
 
 
 def question_checksum(problem: Problem) -> str:
-    """Return the checksum by which a row of the file identifies its problem."""
+    """Return the checksum that identifies a problem in a difficulty file."""
     return problems_checksum([problem])[:16]
 
 
 def write_difficulty(path: Path, of: Mapping[str, str | int | float], rows: Iterable[Difficulty]) -> None:
-    """Write a file of difficulties in a single write, in the order of the rows."""
+    """Write a difficulty file atomically, in the order of the rows."""
     lines = [msgspec.json.encode(Head(FORMAT, dict(of))), *map(msgspec.json.encode, rows)]
     write_whole(path, b"".join(line + b"\n" for line in lines))
 
 
 def read_difficulty(path: str, *, key: str = KEY) -> Measured:
-    """Read a file of difficulties. DataError names the file, line and field of any malformed entry."""
+    """Read a difficulty file. Raise DataError with file, line and field of a malformed entry."""
     try:
         lines = list(plain_lines(Path(path)))
     except (OSError, ValueError) as error:
         raise DataError(f"{key}={path}: {getattr(error, 'strerror', None) or error}") from error
     if not lines:
-        raise DataError(f"{key}={path}: is empty; debate eval passrate writes such a file")
+        raise DataError(f"{key}={path}: is empty; debate eval passrate writes difficulty files")
     try:
         head = msgspec.json.decode(lines[0], type=Head, strict=True)
     except msgspec.DecodeError as error:
-        raise DataError(f"{path}:1: {key}: not the head of a difficulty file: {error}") from error
+        raise DataError(f"{path}:1: {key}: not the header of a difficulty file: {error}") from error
     if head.format != FORMAT:
         raise DataError(f"{path}:1: {key}: has format {head.format}, but this version reads {FORMAT}")
     rows: dict[str, Difficulty] = {}
@@ -115,7 +115,7 @@ def _row(line: bytes, where: str) -> Difficulty:
 
 
 def band(pass_rate: float) -> str:
-    """Return the name of the stratum that a pass rate in [0, 1] lies in.
+    """Return the name of the stratum of a pass rate in [0, 1].
 
     >>> [band(rate) for rate in (0.0, 0.25, 0.3, 1.0)]
     ['0', 'to .25', 'to .5', '1']
@@ -124,7 +124,7 @@ def band(pass_rate: float) -> str:
 
 
 def bands(problems: Sequence[Problem], path: str) -> dict[str, str]:
-    """Return the stratum of each problem that a file measured, by id; errors as in ``by_difficulty``."""
+    """Return the strata of the problems in a difficulty file, by id. Errors as in ``by_difficulty``."""
     rows = read_difficulty(path, key=HELD_OUT_KEY).rows
     if not problems:
         raise DataError(f"{HELD_OUT_KEY}={path}: there are no held-out problems (held_out.limit = 0)")
@@ -138,10 +138,10 @@ CAUSES = ("below at_least", "above at_most", "not measured")
 def by_difficulty(
     problems: Sequence[Problem], settings: DifficultyConfig
 ) -> tuple[tuple[Problem, ...], dict[str, int]]:
-    """Return the problems that are kept, and how many were left out, by cause.
+    """Return the problems to keep, and the numbers of problems left out, by cause.
 
-    DataError if the file has none of the problems or other questions under their ids, lacks problems that it
-    must have, or leaves none. Warn of rows that match no problem.
+    Raise DataError if the file contains none of the problems, has different questions under their ids, lacks
+    problems although ``unmeasured`` is "refuse", or leaves no problem. Warn of rows that match no problem.
     """
     rows, name = read_difficulty(settings.path).rows, f"{KEY}={settings.path}"
     _refuse_strangers(problems, rows, name, "training")
@@ -157,7 +157,7 @@ def by_difficulty(
     left_out = {cause: sum(own == cause for own in causes.values()) for cause in CAUSES}
     if not kept:
         shown = ", ".join(f"{count} {cause}" for cause, count in left_out.items() if count)
-        raise DataError(f"{name}: leaves nothing to train on; of {len(problems)} problems: {shown}")
+        raise DataError(f"{name}: leaves no training problems; of {len(problems)} problems: {shown}")
     return kept, left_out
 
 
@@ -172,18 +172,18 @@ def _cause(row: Difficulty | None, settings: DifficultyConfig) -> str | None:
 def _refuse_strangers(
     problems: Sequence[Problem], rows: Mapping[str, Difficulty], name: str, kind: str
 ) -> None:
-    """Raise DataError for a file of none of ``problems``, or of other questions; warn of unknown rows."""
+    """Raise DataError if no row matches a problem, or if a question differs. Warn of unknown rows."""
     known = {problem.id: problem for problem in problems}
     shared = [known[id] for id in rows if id in known]
     strangers = [id for id in rows if id not in known]
     if not shared:
         raise DataError(
-            f"{name}: none of its {len(rows)} ids, such as {strangers[0]!r}, is a {kind} problem's (the "
-            f"first {kind} problem is {problems[0].id!r})"
+            f"{name}: none of its {len(rows)} ids, such as {strangers[0]!r}, belongs to a {kind} problem "
+            f"(the first {kind} problem is {problems[0].id!r})"
         )
     for problem in shared:
         if rows[problem.id].question != question_checksum(problem):
-            raise DataError(f"{name}: {problem.id!r} was measured with another question or answer")
+            raise DataError(f"{name}: {problem.id!r} was measured with a different question or answer")
     if strangers:
-        line = f"{len(strangers)} of {len(rows)} ids match no {kind} problem, as {strangers[0]!r}"
+        line = f"{len(strangers)} of {len(rows)} ids match no {kind} problem, such as {strangers[0]!r}"
         warnings.warn(f"{name}: {line}", DataWarning, stacklevel=4)

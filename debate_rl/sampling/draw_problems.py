@@ -1,10 +1,10 @@
-"""Which problems each step of a run draws: epochs, mixtures, orders, gates, and spares for silent problems.
+"""Draw the problems of each step: epochs, mixtures, orders, gates, and spares for problems without a signal.
 
-Each set of problems has a cursor in an endless stream of its epochs. A step takes as many problems from each
-set as the set's weight gives, in the order of the stream, and skips those that a gate does not admit. So a
-draw is a function of the seed, the step, the cursors and the memory of the gates; a checkpoint holds the last
-two. Admission towards a pass rate of one half follows the variance p (1 - p) of a problem's reward, which
-bounds what it can teach (arXiv 2504.03380).
+Each set of problems has a cursor in an endless stream of epochs. A step takes problems from each set in
+proportion to its weight, in the order of the stream, and skips problems that a gate does not admit. A draw
+is therefore a function of the seed, the step, the cursors and the memory of the gates; checkpoints store
+cursors and memory. The gate ``towards_half`` follows the variance p (1 - p) of a problem's reward, which
+bounds what the problem can teach (arXiv 2504.03380).
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from rewards.truth import right_share
 NEWEST = 0.5  # weight of the newest debates of a problem in its recent pass rate
 FLOOR = 0.1  # lowest probability of admission, so that no problem is left out for good
 Gate: TypeAlias = Callable[[Problem, int, Memory | None], bool]
-"""Whether a problem is admitted at a step, given the memory of it."""
+"""Returns True if a problem, of which there may be a memory, is admitted at a step."""
 
 
 class Draw(NamedTuple):
-    """A step's problems as indices of the training problems, and spares in place of silent problems."""
+    """Indices of a step's training problems, and of spares that replace problems without a signal."""
 
     problems: tuple[int, ...]
     spare: tuple[int, ...] = ()
 
 
 class Drawn(NamedTuple):
-    """A draw, the cursors after it, and how many candidates the gates were offered, admitted and let by."""
+    """A draw, the cursors after it, and how many candidates the gates tested and admitted."""
 
     draw: Draw
     cursors: Mapping[str, int]
@@ -54,7 +54,7 @@ class Drawn(NamedTuple):
 
 @dataclass
 class Sampler:
-    """Draws the problems of a run's steps. ``step``: the next step; ``drawn``: problems of finished steps."""
+    """Draws the problems of a run's steps. ``step``: the next step. ``drawn``: problems of finished steps."""
 
     config: Config
     data: Problems
@@ -66,11 +66,11 @@ class Sampler:
     _epochs: dict[tuple[str, int], list[int]] = field(default_factory=dict, repr=False)
 
     def draw(self, step: int) -> Draw:
-        """Return the problems of the next step, or of a later step, however often it is asked."""
+        """Return the problems of the next or a later step. Repeated calls return the same problems."""
         return self._drawn(step).draw
 
     def remember(self, step: int, graded: Iterable[tuple[str, Sequence[Truth]]]) -> None:
-        """Remember the last grades of a step's debates by problem id, if a gate needs them."""
+        """Add the final grades of a step's debates, by problem id, to the memory, if a gate needs them."""
         if not self.config.sampling.remembers:
             return
         last: dict[str, list[Truth]] = defaultdict(list)
@@ -84,7 +84,7 @@ class Sampler:
             self.memory[id] = Memory(step, rate, newest)
 
     def finish(self, step: int) -> dict[str, float]:
-        """Move on after a finished step; return its metrics."""
+        """Advance the cursors after a finished step, and return its metrics."""
         drawn = self._drawn(step)
         self._later = {later: one for later, one in self._later.items() if later > step}
         self.cursors, self.step = drawn.cursors, step + 1
@@ -92,18 +92,18 @@ class Sampler:
         return {"epoch": self.drawn / len(self.data.train)} | self._metrics(step, drawn)
 
     def state(self) -> SamplerState | None:
-        """Return what a checkpoint keeps besides the count of problems drawn."""
+        """Return the state for a checkpoint. None if the number of problems drawn is enough."""
         return None if self._plain else SamplerState(dict(self.cursors), dict(self.memory))
 
     def restore(self, step: int, drawn: int, state: SamplerState | None) -> None:
-        """Continue after the steps of a checkpoint."""
+        """Restore the state of a checkpoint."""
         self.step, self.drawn, self._later = step, drawn, {}
         self.cursors = dict(state.cursors) if state else {"": drawn}
         self.memory = dict(state.memory) if state else {}
 
     @cached_property
     def _plain(self) -> bool:
-        """Whether every problem comes once in a shuffled epoch: the count of problems drawn says all."""
+        """True if every epoch is a plain shuffle, so that the number of problems drawn is the whole state."""
         return not self.gates and self._order == "random" and self.config.env.mix is None
 
     @cached_property
@@ -122,19 +122,19 @@ class Sampler:
 
     @cached_property
     def sets(self) -> Mapping[str, tuple[int, ...]]:
-        """The indices of each set's problems; a run without a mixture has the one set ""."""
+        """The indices of each set's problems. Without a mixture, all problems are in the set ""."""
         sets: dict[str, list[int]] = defaultdict(list)
         for index, problem in enumerate(self.data.train):
             sets[self.data.set_of.get(problem.id, "")].append(index)
         return {name: tuple(indices) for name, indices in sets.items()}
 
     def weights(self, step: int) -> dict[str, float]:
-        """Return the weights of the sets at a step; they sum to 1."""
+        """Return the weights of the sets at a step, which sum to 1."""
         given = {one.name: value_at(one.weight, step) for one in self.config.env.mix or ()} or {"": 1.0}
         return {name: weight / sum(given.values()) for name, weight in given.items()}
 
     def admits_any(self, name: str, step: int) -> bool:
-        """Return whether the gates admit any problem of a set at a step."""
+        """Return True if the gates admit at least one problem of a set at a step."""
         return any(self._admit(index, step, Counter()) for index in self.sets.get(name, ()))
 
     def _drawn(self, step: int) -> Drawn:
@@ -159,7 +159,7 @@ class Sampler:
         return Drawn(Draw(chosen, tuple(spare)), cursors, counts)
 
     def _take(self, step: int, size: int, cursors: dict[str, int], counts: Counter[str]) -> tuple[int, ...]:
-        """Return ``size`` problems, divided among the sets by weight; advance cursors and counts."""
+        """Return ``size`` problems, divided among the sets by weight, and advance cursors and counts."""
         weights = self.weights(step)
         coin = random.Random(derive_seed(self.config.seed, "mixture", step)).random()
         sizes = parts_of(size, list(weights.values()), coin)
@@ -172,7 +172,7 @@ class Sampler:
     def _take_from(
         self, name: str, size: int, step: int, cursors: dict[str, int], counts: Counter[str]
     ) -> list[int]:
-        """Return a set's next problems that all gates admit; an epoch without any lifts the gates."""
+        """Return a set's next problems that all gates admit. Lift the gates after an epoch of rejections."""
         chosen: list[int] = []
         refused = 0
         while len(chosen) < size:
@@ -207,7 +207,7 @@ class Sampler:
         return self._epochs[name, epoch][index]
 
     def _rank(self, index: int) -> float:
-        """Return the rank of a problem in an order that is not random; an unmeasured one is in the middle."""
+        """Return the rank of a problem in a non-random order. Unmeasured problems are in the middle."""
         row = self._rows.get(self.data.train[index].id)
         if self._order == "format_first":
             return 0.5 if row is None else row.missing_share
@@ -227,21 +227,21 @@ class Sampler:
 
 
 def parts_of(size: int, weights: Sequence[float], coin: float) -> list[int]:
-    """Return how many of ``size`` each weight gets: whole numbers whose means are ``size * weight``.
+    """Return how many of ``size`` items each weight gets: whole numbers with the means ``size * weight``.
 
-    Systematic sampling: one coin in [0, 1) decides all remainders, so no part is off by one or more.
-    ``weights`` sum to 1.
+    Systematic sampling: ``coin``, uniform in [0, 1), decides all remainders, so each part differs from its
+    mean by less than 1. ``weights`` sum to 1.
 
     >>> parts_of(8, [0.7, 0.3], 0.0), parts_of(8, [0.7, 0.3], 0.5), parts_of(4, [0.0, 1.0], 0.9)
     ([5, 3], [6, 2], [0, 4])
     """
     ends = [floor(size * end + coin) for end in accumulate(weights)]
-    ends[-1] = size  # sums of shares are 1 up to rounding
+    ends[-1] = size  # the weights sum to 1 only up to rounding
     return [end - start for start, end in zip([0, *ends], ends, strict=False)]
 
 
 def gates_of(config: Config, rows: Mapping[str, Difficulty]) -> dict[str, Gate]:
-    """Return the gates that a configuration sets, by name; ``rows``: measured difficulties by problem id."""
+    """Return the gates that a configuration sets, by name. ``rows``: measured difficulties by problem id."""
     sampling = config.sampling
     gates: dict[str, Gate] = {}
     if sampling.levels is not None:
@@ -258,7 +258,7 @@ def gates_of(config: Config, rows: Mapping[str, Difficulty]) -> dict[str, Gate]:
 
 
 def levels_at(sampling: SamplingConfig, step: int) -> frozenset[str]:
-    """Return the levels of a step.
+    """Return the levels that are admitted at a step.
 
     >>> sampling = SamplingConfig(levels=[[0, [1]], [100, ["Level 4", 5]]])
     >>> [sorted(levels_at(sampling, step)) for step in (0, 99, 100)]
@@ -271,14 +271,14 @@ def levels_at(sampling: SamplingConfig, step: int) -> frozenset[str]:
 def of_measured(
     bounds: DifficultyConfig, rows: Mapping[str, Difficulty], problem: Problem, step: int, _: Memory | None
 ) -> bool:
-    """Admit measured pass rates between the bounds of the step, and unmeasured problems."""
+    """Admit problems with pass rates between the bounds of the step, and unmeasured problems."""
     row = rows.get(problem.id)
     low, high = (value_at(ramp, step) for ramp in (bounds.at_least, bounds.at_most))
     return row is None or low <= row.pass_rate <= high
 
 
 def towards_half(seed: int, problem: Problem, step: int, memory: Memory | None) -> bool:
-    """Admit with probability 4 p (1 - p), at least ``FLOOR``; always without any grade.
+    """Admit a problem of pass rate p with probability max(4 p (1 - p), ``FLOOR``), or 1 if p is unknown.
 
     >>> memory = Memory(0, rate=0.9)
     >>> problems = [Problem(str(i), "?") for i in range(1000)]  # 4 * .9 * .1 = .36
@@ -292,7 +292,7 @@ def towards_half(seed: int, problem: Problem, step: int, memory: Memory | None) 
 
 
 def rested(steps: int, problem: Problem, step: int, memory: Memory | None) -> bool:
-    """Admit a problem that was not drawn in the last ``steps`` steps.
+    """Admit a problem that the last ``steps`` steps did not draw.
 
     >>> [rested(2, Problem("p", "?"), step, Memory(5)) for step in (6, 7, 8)]
     [False, False, True]
@@ -311,7 +311,7 @@ def retried(steps: int, problem: Problem, step: int, memory: Memory | None) -> b
 
 
 def check_sampling(config: Config, data: Problems) -> None:
-    """Refuse sets and gates that at some step leave nothing to draw; DataError says which, and when."""
+    """Raise DataError if sets or gates leave no problem to draw at some step."""
     sampler, sampling = Sampler(config, data), config.sampling
     measured = config.env.difficulty
     bounds = () if measured is None else (measured.at_least, measured.at_most)
@@ -321,23 +321,24 @@ def check_sampling(config: Config, data: Problems) -> None:
     for step in sorted(step for step in steps if step < max(config.train.steps, 1)):
         if sampling.levels is not None and (unknown := sorted(levels_at(sampling, step) - known)):
             raise DataError(
-                f"sampling.levels: from step {step} on: no problem has level {unknown[0]!r}; "
+                f"sampling.levels: from step {step} on, no problem has level {unknown[0]!r}; "
                 f"levels: {', '.join(sorted(known)) or 'none'}"
             )
         for name, weight in sampler.weights(step).items():
             if weight and not sampler.admits_any(name, step):
-                what = f"the set {name!r} of env.mix" if name else "the training problems"
+                what = f"problem of the set {name!r} of env.mix" if name else "training problem"
                 raise DataError(
-                    f"sampling: at step {step} no problem of {what} passes {' and '.join(sampler.gates)}"
+                    f"sampling: at step {step}, no {what} passes {' and '.join(sampler.gates)}"
                     if name in sampler.sets
-                    else f"env.mix: of the set {name!r} no problem is left to train on; leave it out"
+                    else f"env.mix: the set {name!r} has no training problems left; remove the set"
                 )
 
 
 def with_epochs(config: Config, problems: int, *, capped: bool | None = None) -> Config:
-    """Return the configuration with the number of whole steps in ``train.epochs`` of this many problems.
+    """Return the configuration with ``train.steps`` set to the whole steps in ``train.epochs``.
 
-    ``capped``: ``train.steps`` may end the run earlier (None: if given). ValueError for less than a step.
+    ``problems``: number of training problems. ``capped``: do not exceed the given ``train.steps`` (None: if
+    the configuration sets that key). Raise ValueError for less than one step.
 
     >>> train = {"epochs": 2, "batch_size": 64}
     >>> with_epochs(Config.model_validate({"model": {"tiny": {}}, "train": train}), 3994).train.steps
@@ -358,7 +359,7 @@ def with_epochs(config: Config, problems: int, *, capped: bool | None = None) ->
 
 
 def length_line(config: Config, problems: int) -> str:
-    """Return one line: the steps of an epoch, and the epochs of the run.
+    """Return a line with the steps of an epoch and the epochs of the run.
 
     >>> train = {"steps": 124, "batch_size": 64}
     >>> length_line(Config.model_validate({"model": {"tiny": {}}, "train": train}), 3994)

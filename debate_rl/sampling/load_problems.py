@@ -1,4 +1,4 @@
-"""The problems of a run: those that it trains on, those held out, and the examples shown before them."""
+"""The problems of a run: training problems, held-out problems, and the examples in their prompts."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from envs.errors import DataWarning
 from envs.families import FAMILIES
 from envs.registry import GENERATORS, Mixture
 
-NAMED_BY_BOTH = ("levels", "subjects", "fields")  # keys of ``env`` that ``held_out`` has as well
+NAMED_BY_BOTH = ("levels", "subjects", "fields")  # keys that ``env`` and ``held_out`` share
 HELD_OUT = "held_out.kind"
-ASSUMED = "four " * 80  # a question of 100 tokens, about as long as those of school mathematics
-SHOWN = 60  # characters of a level or a source that a start shows
-MOST_COUNTED = 40  # the most levels or sources by which a start counts problems
+ASSUMED = "four " * 80  # a question of 100 tokens, as in school mathematics
+SHOWN = 60  # characters of a level or a source in the startup message
+MOST_COUNTED = 40  # maximum number of levels or sources in the startup message
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +47,19 @@ class HeldOutProblems:
 
 
 class OverlapWarning(UserWarning):
-    """Held-out problems that training sees in whole or in part."""
+    """A warning of held-out problems that overlap with training problems."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problems:
-    """The problems of a run, no question both trained and held out, with checksums of files and parts.
+    """The problems of a run. No question is both trained and held out, except in test-time learning.
 
-    ``environment`` grades trained problems, ``eval_environment`` held-out ones. ``overlaps``: held-out
-    problems that share runs of words with trained ones. ``left_out``, ``too_long``, ``difficulty``: how many
-    training problems ``env.decontaminate``, ``env.max_prompt_tokens`` and ``env.difficulty`` removed; None
-    where the key is not set. ``more``: the sets of ``held_out.more``. ``set_of``: the set of each training
-    problem of ``env.mix``. ``trained_on``: held-out problems trained on (``env.decontaminate = "never"``).
+    ``environment`` grades training problems, ``eval_environment`` held-out problems. ``checksums``: of files
+    and of sets of problems. ``overlaps``: held-out problems that share runs of words with training problems.
+    ``left_out``, ``too_long``, ``difficulty``: how many training problems ``env.decontaminate``,
+    ``env.max_prompt_tokens`` and ``env.difficulty`` removed; None if the key is not set. ``more``: the sets
+    of ``held_out.more``. ``set_of``: training problem id -> set of ``env.mix``. ``trained_on``: number of
+    held-out problems that are trained on (``env.decontaminate = "never"``).
     """
 
     environment: Environment
@@ -81,21 +82,21 @@ class Problems:
 
     @property
     def played(self) -> tuple[Problem, ...]:
-        """All problems that a run prompts with."""
+        """All training and held-out problems."""
         return (*self.train, *self.never_trained)
 
     def evaluated(self, config: Config) -> tuple[HeldOutProblems, ...]:
-        """Return the held-out sets that have problems, the first set first."""
+        """Return the held-out sets with problems, starting with the set of ``held_out`` itself."""
         first = HeldOutProblems("", self.eval_environment, self.held_out, config.held_out)
         return tuple(part for part in (first, *self.more) if part.problems)
 
     @property
     def sources(self) -> Mapping[str, str]:
-        """The sources of training problems, by their names in metrics; empty if there is only one."""
+        """The sources of training problems, by their names in metrics. Empty if there is only one source."""
         return sources_of(self.train)
 
     def findings(self) -> dict[str, object]:
-        """Return what run.json says about the problems besides their checksums."""
+        """Return the entries of run.json about the problems, except checksums."""
         found: dict[str, object] = {"overlaps": [asdict(overlap) for overlap in self.overlaps]}
         held_out = {f"held_out, {part.name}": counts(part.problems) for part in self.more}
         found["problems"] = {"train": counts(self.train), "held_out": counts(self.held_out), **held_out}
@@ -110,7 +111,7 @@ class Problems:
         return found
 
     def lines(self) -> list[str]:
-        """Return the lines of a start about the problems: counts, by level and source if there are any."""
+        """Return the startup message about the problems: numbers in total, by level and by source."""
         parts = {"to train on": counts(self.train), "held out": counts(self.held_out)}
         parts |= {f"held out ({part.name})": counts(part.problems) for part in self.more}
         numbers = [f"{part['problems']:,} {name}" for name, part in parts.items()]
@@ -128,7 +129,7 @@ class Problems:
 
 
 def counts(problems: Sequence[Problem]) -> dict[str, object]:
-    """Return how many problems there are, in all and by level and source, each in order."""
+    """Return the number of problems in total and, in order, by level and by source."""
     found: dict[str, object] = {"problems": len(problems)}
     for head, of in (("levels", "level"), ("sources", "source")):
         numbers = Counter(str(getattr(problem, of)) for problem in problems)
@@ -138,15 +139,15 @@ def counts(problems: Sequence[Problem]) -> dict[str, object]:
 
 
 def load_run_problems(config: Config) -> Problems:
-    """Return the problems of a run. From a single local file, ``held_out.limit`` problems are held out.
+    """Return the problems of a run. Hold out ``held_out.limit`` problems of a single local file.
 
-    DataError if nothing is left to train on, or if a question is both trained on and held out. Warns of
+    Raise DataError if no training problem is left, or if a question is both trained and held out. Warn of
     questions that overlap in part.
     """
     loaded = _loaded(config, file_checksums(config))
     loaded = _decontaminated(config, replace(loaded, more=further_held_out(config, loaded.environment)))
     loaded = _with_trained_on(config, loaded)
-    if config.held_out.difficulty:  # a file of other problems is refused here and not in an evaluation
+    if config.held_out.difficulty:  # refuses a file of other problems now instead of at the first evaluation
         bands(held_out_with_shots(config, loaded.held_out, shots_of(config)), config.held_out.difficulty)
     if config.env.difficulty is not None:
         train, causes = by_difficulty(loaded.train, config.env.difficulty)
@@ -161,7 +162,7 @@ def load_run_problems(config: Config) -> Problems:
 
 
 def load_held_out(config: Config, *, key: str = HELD_OUT) -> tuple[Environment, tuple[Problem, ...]]:
-    """Return the held-out problems and their environment; errors name ``key`` for the data set."""
+    """Return the held-out problems and their environment. Errors about the data set name ``key``."""
     if is_split_off(config):
         loaded = _loaded(config, {})
         return loaded.eval_environment, held_out_with_shots(config, loaded.held_out, shots_of(config))
@@ -174,7 +175,7 @@ def load_held_out(config: Config, *, key: str = HELD_OUT) -> tuple[Environment, 
 
 
 def load_trained(config: Config) -> tuple[Problem, ...]:
-    """Return the problems that a run trains on, or would."""
+    """Return the training problems of a configuration, before filters such as ``env.decontaminate``."""
     if is_split_off(config):
         return _loaded(config, {}).train
     if config.env.mix:
@@ -190,18 +191,18 @@ def assumed_problems(config: Config) -> Problems:
 
 
 def without_held_out(config: Config, loaded: Problems) -> Problems:
-    """Return the problems as ``env.decontaminate`` leaves them; DataError for a question still in both."""
+    """Apply ``env.decontaminate``. Raise DataError if a question is still both trained and held out."""
     loaded = _with_trained_on(config, _decontaminated(config, loaded))
     return replace(loaded, overlaps=_shared(config, loaded))
 
 
 def is_generated_from(config: Config, evaluated: Config) -> bool:
-    """Return whether the evaluated problems have the trained ones' generator: alike, of disjoint splits."""
+    """Return True if one generator makes training and evaluated problems, so that they never overlap."""
     return config.env.kind in GENERATORS and evaluated.held_out.kind in (None, config.env.kind)
 
 
 def load_mixture(config: Config) -> tuple[Mixture, tuple[Problem, ...]]:
-    """Return the environment of ``env.mix`` and its problems by set; DataError if two sets share one."""
+    """Return the environment of ``env.mix`` and its problems. Raise DataError if sets share a problem."""
     mix = config.env.mix or ()
     sets = {one.name: _environment(one, key=f"env.mix.{index}.kind") for index, one in enumerate(mix)}
     problems: list[Problem] = []
@@ -222,7 +223,7 @@ def load_mixture(config: Config) -> tuple[Mixture, tuple[Problem, ...]]:
 
 
 def further_held_out(config: Config, environment: Environment) -> tuple[HeldOutProblems, ...]:
-    """Return the sets of ``held_out.more``."""
+    """Return the held-out sets of ``held_out.more``."""
     sets: list[HeldOutProblems] = []
     for name, settings in config.held_out.more.items():
         held = HeldOutConfig(**settings.model_dump())
@@ -240,7 +241,7 @@ def further_held_out(config: Config, environment: Environment) -> tuple[HeldOutP
 
 
 def shots_of(config: Config) -> tuple[Shot, ...]:
-    """Return the examples that a run draws from; none if it shows none."""
+    """Return the pool of examples for prompts. Empty if ``shots.count`` is 0."""
     shots, env = config.shots, config.env
     if not shots.count:
         return ()
@@ -249,7 +250,7 @@ def shots_of(config: Config) -> tuple[Shot, ...]:
 
 
 def shown_with(config: Config, problem: Problem, count: int) -> Problem:
-    """Return a problem with this many examples before it."""
+    """Return a problem with ``count`` examples in its prompt."""
     if not count:
         return problem
     each = config.shots.draw == "each"
@@ -259,7 +260,7 @@ def shown_with(config: Config, problem: Problem, count: int) -> Problem:
 def held_out_with_shots(
     config: Config, problems: tuple[Problem, ...], pool: tuple[Shot, ...]
 ) -> tuple[Problem, ...]:
-    """Return held-out problems with their examples; DataError if an example is one of the problems."""
+    """Return held-out problems with their examples. Raise DataError if an example is a held-out problem."""
     questions = {same_question(problem.question): problem.id for problem in problems}
     shown = next((shot for shot in pool if same_question(shot.question) in questions), None)
     if shown is not None:
@@ -304,7 +305,7 @@ def _environment(named: EnvConfig | MixedSet, *, key: str = "env.kind") -> Envir
 
 
 def _held_out(config: Config, environment: Environment, key: str) -> tuple[Environment, tuple[Problem, ...]]:
-    """Return the held-out problems and their environment: that of training unless ``held_out`` names one."""
+    """Return the held-out problems and their environment, by default the environment of training."""
     held = config.held_out
     if not held.limit:
         return environment, ()
@@ -322,7 +323,7 @@ def _held_out(config: Config, environment: Environment, key: str) -> tuple[Envir
             "choose other problems, or set held_out.limit = 0"
         )
     if len(graded) < len(drawn):
-        line = f"held_out: {len(drawn) - len(graded)} of {len(drawn)} problems are open, and left out"
+        line = f"held_out: {len(drawn) - len(graded)} of {len(drawn)} problems left out: no gold answer"
         warnings.warn(line, DataWarning, stacklevel=4)
     return environment, graded
 
@@ -334,7 +335,7 @@ def _split_off(config: Config, environment: Environment) -> tuple[tuple[Problem,
         if getattr(held, name) is not None:
             raise DataError(
                 f"held_out.{name}: the held-out problems are a part of env.path={config.env.path}, which is "
-                f"read by env.{name}; set held_out.path to another file, or leave out held_out.{name}"
+                f"read with env.{name}; set held_out.path to another file, or leave out held_out.{name}"
             )
     problems = environment.problems(split=config.env.split, limit=None, seed=None)
     order = [problem for problem in problems if problem.kind != "open"]
@@ -344,8 +345,8 @@ def _split_off(config: Config, environment: Environment) -> tuple[tuple[Problem,
     train = [problem for problem in problems if _plain(problem) not in questions]
     if not train:
         raise DataError(
-            f"{config.env.path}: {len(problems)} problems, of which held_out.limit={held.limit} are held "
-            "out; nothing is left to train on: lower held_out.limit"
+            f"{config.env.path}: held_out.limit={held.limit} leaves none of {len(problems)} problems to "
+            "train on; lower held_out.limit"
         )
     random.Random(derive_seed(config.seed, "train")).shuffle(train)
     return tuple(train[: config.env.limit]), kept_back
@@ -365,8 +366,8 @@ def _with_trained_on(config: Config, loaded: Problems) -> Problems:
     count = sum(_plain(problem) in trained for problem in held_out)
     if not count:
         raise DataError(
-            "env.decontaminate='never': no held-out problem is trained on; leave it out, or train on the "
-            "held-out problems (env.split, held_out.split)"
+            "env.decontaminate='never': no held-out problem is trained on; remove this setting, or train on "
+            "the held-out problems (env.split, held_out.split)"
         )
     line = f"test-time learning: {count} of {len(held_out)} held-out problems are trained on"
     warnings.warn(line, OverlapWarning, stacklevel=3)
@@ -388,12 +389,12 @@ def _decontaminated(config: Config, loaded: Problems) -> Problems:
     count, before = sum(left_out.values()), len(loaded.train)
     if not train:
         raise DataError(
-            f"env.decontaminate={kind!r} leaves nothing to train on: all {before} training problems overlap "
-            "with held-out ones; choose another held-out split or file"
+            f"env.decontaminate={kind!r} leaves no training problem: all {before} overlap with held-out "
+            "problems; choose another held-out split or file"
         )
     if count:
         runs = f", {left_out['ngram']} by {WORDS}-word runs" if kind == "ngram" else ""
-        same = f"{left_out['exact']} the same as held-out ones"
+        same = f"{left_out['exact']} equal to held-out problems"
         line = f"{count} of {before} training problems left out ({same}{runs})"
         warnings.warn(f"env.decontaminate={kind!r}: {line}", OverlapWarning, stacklevel=3)
     return replace(loaded, train=train, left_out=left_out)
@@ -418,10 +419,10 @@ def _within_context(config: Config, loaded: Problems) -> Problems:
     before, count = len(loaded.train), len(loaded.train) - len(train)
     if not train:
         raise DataError(
-            f"env.max_prompt_tokens={most} leaves nothing to train on: the first prompts of all {before} "
-            "training problems are longer, or do not fit the context; raise it"
+            f"env.max_prompt_tokens={most} leaves no training problem: the first prompts of all {before} "
+            "training problems are longer or do not fit the context; raise the limit"
         )
-    line = f"{count} of {before} training problems left out ({count / before:.1%}), whose prompts are longer"
+    line = f"{count} of {before} training problems left out ({count / before:.1%}): prompts too long"
     warnings.warn(f"env.max_prompt_tokens={most}: {line}", DataWarning, stacklevel=3)
     return replace(loaded, train=train, too_long=count)
 
@@ -452,11 +453,11 @@ def _refuse_ungradable(config: Config, problems: Sequence[Problem]) -> None:
         if problem.kind == "rubric" and verifier.endpoint is None:
             raise DataError(
                 f"verifier.endpoint: problem {problem.id} is of kind 'rubric', which a verifier model "
-                "scores; name one, or give the problem another kind"
+                "scores; set verifier.endpoint, or give the problem another kind"
             )
         if problem.kind == "rubric" and problem.rubric is UNSET and verifier.own_rubric() is None:
             raise DataError(
-                f"verifier.rubric: problem {problem.id} and the recipe both have no rubric; set one"
+                f"verifier.rubric: neither problem {problem.id} nor the recipe has a rubric; set one"
             )
     if any(problem.kind == "code" for problem in problems):
         from envs.programs.harness import shared_sandbox
@@ -478,6 +479,6 @@ def _refuse_unfit(config: Config, problems: Sequence[Problem]) -> None:
     idle = verifier.endpoint is not None and not (verifier.beside_truth or verifier.diagnose)
     if idle and all(problem.kind != "rubric" for problem in problems):
         raise DataError(
-            "verifier.endpoint: there is nothing to score, because no problem is of kind 'rubric'; set "
-            "verifier.beside_truth = true to compare it with truth, or leave out verifier"
+            "verifier.endpoint: no problem is of kind 'rubric', so the verifier scores nothing; set "
+            "verifier.beside_truth = true to compare it with truth, or remove verifier"
         )

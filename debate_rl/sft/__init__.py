@@ -1,1 +1,1 @@
-"""Supervised training on replies: where they come from, and how a run learns them."""
+"""Supervised training on replies: reading, filtering and encoding replies, and the training itself."""

@@ -1,8 +1,8 @@
-"""Replies to learn from, and the files and data sets that hold them.
+"""Examples to train on, and the files, data sets and synthetic families that contain them.
 
-A row of a file has a question and a ``reply`` that is learnt as it is written, or a question and a written
-``solution`` that is formatted as the prompt set requires, or a chat in ``messages``. Files of ``debate
-traces`` are read the same way.
+A row of a file has a question and a ``reply``, which is used unchanged; or a question and a ``solution``,
+which is formatted by the prompt set; or a chat in ``messages``. Files of ``debate traces`` are read in the
+same way.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Levels: TypeAlias = Sequence[str | int] | None
 WITH_TOOL = "_tir"
 """Suffix of the name of a synthetic family: solutions with a program and its output."""
 DEBATES = "_debates"
-"""Suffix of the name of a synthetic family: turns of debates that a script plays."""
+"""Suffix of the name of a synthetic family: turns of scripted debates."""
 REPLIES = ("reply", "response", "completion", "output")
 SOLUTIONS = ("solution", "generated_solution", "rationale")
 QUESTIONS = ("question", "problem", "prompt")
@@ -48,10 +48,10 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A problem and its reply, or a written ``solution`` that is not formatted as a reply yet.
+    """A problem and its reply, or a ``solution`` that is not formatted as a reply yet.
 
     ``messages``: the prompt, if it is not built from the problem. ``prompts``: the checksum of the prompt set
-    that the reply answers, "" if unknown. ``location``: where the row was read.
+    that the reply answers, "" if unknown. ``location``: the origin of the row.
     """
 
     problem: Problem
@@ -69,7 +69,7 @@ class Example:
 
 @dataclass
 class Source:
-    """One file or data set, read row by row; ``unusable`` counts the skipped rows of a set."""
+    """A file, data set or synthetic family. ``unusable``: number of skipped rows of a data set."""
 
     name: str
     config: Config
@@ -77,10 +77,10 @@ class Source:
     first_unusable: str = ""
 
     def read(self, *, split: str, limit: int | None, seed: int, levels: Levels = None) -> Iterator[Example]:
-        """Yield at most ``limit`` examples; DataError for a row that cannot be read.
+        """Yield at most ``limit`` examples. Raise DataError for a row that cannot be read.
 
-        ``levels``: the levels of a synthetic family to generate; None means all. ``limit`` is then the number
-        of problems, and each has an example of every kind of turn if the name ends with ``DEBATES``.
+        For a synthetic family, ``levels`` selects levels (None: all) and ``limit`` is the number of problems.
+        If its name ends with ``DEBATES``, each problem has an example of every kind of turn.
         """
         kind = self.name.removesuffix(WITH_TOOL).removesuffix(DEBATES)
         if kind in FAMILIES:
@@ -119,7 +119,7 @@ def chosen_by(
     per_problem: int | None,
     lost: Counter[str],
 ) -> list[Item]:
-    """Return the items to learn from, each text of a problem once; ``lost`` counts items per filter.
+    """Return the items that pass all filters, without duplicates. ``lost`` counts items left out per filter.
 
     ``described`` returns the reason to leave an item out ("" keeps it), a key of its problem, and its text.
     """
@@ -129,9 +129,9 @@ def chosen_by(
     for item in items:
         why, key, text = described(item)
         if not why and (key, text) in seen:
-            why = "the same twice"
+            why = "duplicates"
         elif not why and per_problem is not None and of_problem[key] >= per_problem:
-            why = f"beyond {per_problem} to a problem"
+            why = f"beyond {per_problem} per problem"
         if why:
             lost[why] += 1
         else:
@@ -142,7 +142,7 @@ def chosen_by(
 
 
 def of_family(kind: str) -> tuple[str, ...]:
-    """Return the names of a synthetic family's replies: solutions, those with programs, and debates."""
+    """Return the names of a synthetic family in ``sft.data``: solutions, with programs, and debates."""
     return kind, f"{kind}{WITH_TOOL}", f"{kind}{DEBATES}"
 
 
@@ -158,7 +158,7 @@ def _solutions(
 
 
 def _debates(config: Config, kind: str, problems: Sequence[Problem], rng: Random) -> Iterator[Example]:
-    """Yield a turn of each kind for each problem, with right solutions. Some of those it reads are wrong."""
+    """Yield a turn of each kind for each problem. Its own solution is right, some in its prompt are wrong."""
     demonstrator = Demonstrator(kind, config.debate, config.warm_start, rng, own_right=True)
     turns: list[TurnKind] = [
         turn for turn in TURNS if turn != "drill" and turn in kinds_of_turns(config.debate)
@@ -170,7 +170,7 @@ def _debates(config: Config, kind: str, problems: Sequence[Problem], rng: Random
 
 
 def is_file(name: str) -> bool:
-    """Return whether a name in ``sft.data`` means a file or folder, not a data set.
+    """Return True if a name in ``sft.data`` is a file or folder instead of a data set.
 
     >>> is_file("traces/mine.jsonl"), is_file("numinamath_cot"), is_file("AI-MO/NuminaMath-CoT")
     (True, False, False)
@@ -210,9 +210,9 @@ def _as_shot(problem: Problem, solution: str) -> Shot:
 
 
 def examples_of(row: Record) -> Iterator[Example]:
-    """Yield the examples of a row of a file: one, or one for each assistant message of a chat."""
+    """Yield the example of a row of a file, or an example for each assistant message of a chat."""
     if (grade := row.find("grade", "grade")) and grade[1] not in (None, "right", True):
-        raise row.error("grade", "is not 'right', but only right replies are learnt", grade[1])
+        raise row.error("grade", "is not 'right'; only right replies can be trained on", grade[1])
     reply, chat = row.find("reply", *REPLIES), row.find("messages", "messages")
     asked = row.find("question", *QUESTIONS)
     if asked is not None and not isinstance(asked[1], str):
@@ -229,13 +229,13 @@ def examples_of(row: Record) -> Iterator[Example]:
         messages = _messages(row, chat[1])
         ends = [at for at, message in enumerate(messages) if message.role == "assistant" and at]
         if not ends:
-            raise row.error("messages", "has no message of an assistant after one of a user")
+            raise row.error("messages", "has no assistant message after a user message")
         for at in ends:
             question = next((m.content for m in reversed(messages[:at]) if m.role == "user"), "")
             yield _example(row, question, reply=messages[at].content, messages=messages[:at])
     else:
         raise row.error(
-            "reply", "is missing; a row has a question and a reply or solution, or a chat in messages"
+            "reply", "is missing; a row needs a question and a reply or solution, or a chat in messages"
         )
 
 
@@ -252,7 +252,7 @@ def _example(
     if shot is not None and not shot.answer:
         raise row.error(
             "answer",
-            "is missing, and the solution has no box; use the field reply for a text to learn as written",
+            "is missing, and the solution has no box; use the field reply for text that is used unchanged",
         )
     named = row.find("provenance", "provenance")
     of = named[1] if named else None
@@ -261,7 +261,7 @@ def _example(
 
 
 def _problem(row: Record, question: str) -> Problem:
-    """Return the problem of a row; it may lack an answer, because learning a reply needs none."""
+    """Return the problem of a row, without an answer if the row has none."""
     kind = row.find("kind", "kind")
     if kind is not None and kind[1] not in KINDS:
         raise row.error("kind", f"is not one of {', '.join(KINDS)}", kind[1])
@@ -287,15 +287,15 @@ def _word(row: Record, noun: str, *names: str) -> str:
 
 
 def _reply(row: Record) -> str:
-    """Return a reply exactly as it is written, with blanks at its ends."""
+    """Return the unchanged reply of a row, including blanks at its ends."""
     found = row.find("reply", *REPLIES)
     if found is None or not isinstance(found[1], str) or not found[1].strip():
-        raise row.error(found[0] if found else REPLIES[0], "is not text, or empty", found and found[1])
+        raise row.error(found[0] if found else REPLIES[0], "is empty or not text", found and found[1])
     return row.whole(found[0], found[1])
 
 
 def _messages(row: Record, value: object) -> tuple[Message, ...]:
-    """Return a chat; the row's error if an entry has no known role or no text."""
+    """Return a chat. Raise DataError if an entry has no known role or no text."""
     if not isinstance(value, list) or not value:
         raise row.error("messages", "is not a list of messages", value)
     messages: list[Message] = []

@@ -1,4 +1,4 @@
-"""Stored debates as traces of verifiers and logs of Inspect AI, and replies from traces of verifiers."""
+"""Convert stored debates to traces of verifiers and logs of Inspect AI, and traces to replies."""
 
 # pyright: reportMissingImports=false
 
@@ -23,7 +23,7 @@ from transcripts import Record, write_step
 from transcripts.codec import from_line, to_line
 
 INFO = "debate"
-"""The key of our values in the ``info`` of a trace."""
+"""The key of this project's values in the ``info`` of a trace."""
 
 
 def turn_rewards(rewards: Rewards | None, turn: Turn) -> Iterator[tuple[str, float]]:
@@ -94,9 +94,9 @@ def _nodes(prompt: tuple[Message, ...], said: Completion) -> list[dict[str, Any]
 
 
 def replies_in(episode: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the right replies of an episode of verifiers as rows to learn from.
+    """Yield the right replies of an episode of verifiers as rows to train on.
 
-    A reply is right if the rewards of its trace add up to 1 or more. Of a debate's rewards only truth counts.
+    A reply is right if the rewards of its trace sum to at least 1. In a debate, only the truth reward counts.
     """
     for trace in episode["traces"]:
         rewards = {
@@ -111,9 +111,9 @@ def replies_in(episode: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def store_debates(folder: Path, traces: Path) -> int:
-    """Store the debates in a traces.jsonl of verifiers as a folder that ``debate inspect`` opens.
+    """Store the debates of a traces.jsonl of verifiers in a folder that ``debate inspect`` opens.
 
-    Return their number. ValueError for a line that is no episode of a debate.
+    Return their number. Raise ValueError for a line that is not an episode of a debate.
     """
     records: list[Record] = []
     with traces.open("rb") as lines:
@@ -123,7 +123,7 @@ def store_debates(folder: Path, traces: Path) -> int:
                 (record,) = (info["record"] for info in infos if "record" in info)
                 records.append(from_line(json.dumps(record).encode()))
             except (KeyError, TypeError, ValueError) as error:
-                raise ValueError(f"{traces}, line {number}: no episode of a debate: {error}") from error
+                raise ValueError(f"{traces}, line {number}: not an episode of a debate: {error}") from error
     for step in sorted({record.step for record in records}):
         of_step = [record for record in records if record.step == step]
         write_step(folder / "transcripts", step, of_step, seal=True)
@@ -131,7 +131,7 @@ def store_debates(folder: Path, traces: Path) -> int:
 
 
 def write_inspect_log(path: Path, records: Iterable[Record], *, model: str = "debaters") -> int:
-    """Write debates as a log that ``inspect view`` opens, one sample for each debate; return their number.
+    """Write debates as a log that ``inspect view`` opens, one sample per debate, and return their number.
 
     Needs the package inspect-ai. The scores are the winner's grade, and the fraction of right solutions.
     ``model``: the name that the log shows.

@@ -1,7 +1,8 @@
-"""Traces: verified replies to learn from, sampled by a teacher or taken from stored debates.
+"""Traces: verified replies to train on, sampled by a teacher or taken from stored debates.
 
-A file of traces has one JSON object a line: the problem, the ``reply`` as it was written (or the ``solution``
-of a winner, which takes the form of the prompt set that learns it), its tokens, and its provenance.
+A file of traces has one JSON object per line: the problem, the unchanged ``reply`` (or the ``solution`` of a
+winner, which is formatted by the prompt set of the run that trains on it), the number of tokens, and the
+provenance.
 """
 
 from __future__ import annotations
@@ -45,18 +46,18 @@ from transcripts import Record, read_records
 
 Trace = dict[str, Any]
 DIGITS = 16
-"""Hexadecimal digits of a checksum in a trace."""
+"""Number of hexadecimal digits of a checksum in a trace."""
 FOREIGN = 2.0
-"""Ratio of median lengths from which traces are in a foreign style: traces of 7,300 characters, where the
-student's own had 2,300, lowered its accuracy [SFT and RL notes]."""
+"""Ratio of median lengths above which the style of traces is foreign. Traces of 7,300 characters lowered the
+accuracy of a student whose own replies had 2,300 characters [SFT and RL notes]."""
 
 
 @dataclass
 class Harvest:
-    """Traces, and the numbers of replies examined (``asked``) and kept, by level ("" without one).
+    """Traces, and the numbers of replies examined (``asked``) and kept, by level ("" if there is none).
 
-    ``cut``: right replies that ended at their token limit, which are not kept. ``ungraded``: replies without
-    a verdict.
+    ``cut``: number of right replies that are not kept because they reached the token limit. ``ungraded``:
+    number of replies without a verdict.
     """
 
     traces: list[Trace] = field(default_factory=list)
@@ -72,7 +73,7 @@ class Harvest:
         return len(self.ids)
 
     def look(self, problem: Problem, right: bool | None, *, whole: bool = True) -> bool:
-        """Count a reply; return whether it is right and not cut off."""
+        """Count a reply, and return True if it is right and complete."""
         self.ids.add(problem.id)
         self.asked[problem.level] += 1
         self.ungraded += right is None
@@ -85,7 +86,7 @@ class Harvest:
         self.traces.append(trace)
 
     def merge(self, other: Harvest) -> None:
-        """Add another harvest."""
+        """Add the traces and counts of another harvest."""
         for name in ("asked", "kept", "ids"):
             getattr(self, name).update(getattr(other, name))
         self.traces += other.traces
@@ -93,7 +94,7 @@ class Harvest:
         self.ungraded += other.ungraded
 
     def rows(self) -> list[tuple[str, int, int]]:
-        """Return (level, replies examined, replies kept), all levels together first."""
+        """Return (level, replies examined, replies kept), starting with the sum of all levels."""
         levels = sorted(self.asked) if len(self.asked) > 1 else []
         rows = [(level or "none", self.asked[level], self.kept[level]) for level in levels]
         return [("all", self.asked.total(), self.kept.total()), *rows]
@@ -115,12 +116,12 @@ def provenance(config: Config, weights: Path | None, *, seed: int) -> Mapping[st
 
 
 def refuse_unanswered(problems: Sequence[Problem]) -> None:
-    """Refuse problems without a gold answer, because no reply to them can be verified."""
+    """Raise DataError for a problem without a gold answer, because replies to it cannot be verified."""
     unknown = next((problem for problem in problems if problem.kind in WITHOUT_TRUTH), None)
     if unknown is not None:
         raise DataError(
-            f"problem {unknown.id}: is of kind {unknown.kind!r} and has no gold answer, so no reply "
-            "to it can be verified; choose problems that have one"
+            f"problem {unknown.id}: has kind {unknown.kind!r} and no gold answer, so no reply to it "
+            "can be verified; choose problems with gold answers"
         )
 
 
@@ -138,7 +139,7 @@ def solutions(graded: Iterable[Graded], source: Mapping[str, object]) -> Harvest
 def winners(run: Path) -> Harvest:
     """Return the right winning solutions of a run's debates, newest first.
 
-    ValueError if the run keeps no transcripts.
+    Raise ValueError if the run keeps no transcripts.
     """
     harvest = Harvest()
     for record in read_records(run):
@@ -162,10 +163,10 @@ def _stored(run: Path, record: Record) -> Mapping[str, object]:
 def debate_turns(run: Path) -> Harvest:
     """Return the right turns of a run's debates with their prompts, newest first.
 
-    The solution must be right, and no vote on a decidable pair may be wrong or missing; a ballot must have
-    such a vote. Turns with a failure, truncated turns, criticism (which truth cannot judge), and turns whose
-    prompt cannot be rebuilt exactly are left out. DataError if the prompt set has changed since the run;
-    ValueError without transcripts.
+    A turn is right if its solution is right and all its due votes on decidable pairs are right; a ballot
+    needs at least one vote on a decidable pair. Left out are turns with a parsing failure, truncated turns,
+    criticism (which truth cannot judge), and turns whose prompt cannot be rebuilt exactly. Raise DataError
+    if the prompt set has changed since the run, and ValueError if the run has no transcripts.
     """
     harvest, prompt_sets = Harvest(), set[str]()
     for record in read_records(run):
@@ -190,7 +191,7 @@ def debate_turns(run: Path) -> Harvest:
 
 
 def _judged(record: Record) -> Iterator[tuple[Turn, bool | None]]:
-    """Yield each turn with whether it is right; None if truth cannot tell."""
+    """Yield each turn and True if it is right, or None if truth cannot decide."""
     box = ballot_box(record.debate)
     of_judge: dict[TurnId, list[DuePair]] = defaultdict(list)
     for pair in due_pairs(box, valid_votes(box)):
@@ -212,7 +213,7 @@ def _is_right(turn: Turn, pairs: list[DuePair], correct: Correct | None) -> bool
 
 
 def _refuse_changed_prompts(run: Path, name: str) -> None:
-    """Refuse a prompt set that has changed since the run, because rebuilt prompts would differ."""
+    """Raise DataError if the prompt set has changed since the run, because rebuilt prompts would differ."""
     facts: Any = read_json(run / "run.json") if (run / "run.json").is_file() else {}
     data = facts.get("data") if isinstance(facts, dict) else None
     known = data.get(prompts_key(name)) if isinstance(data, Mapping) else None
@@ -230,11 +231,11 @@ def selections(
     budget: ContextBudget,
     seed: int,
 ) -> Harvest:
-    """Return GenSelect traces: lists of right and wrong solutions, and a reply that names a right one.
+    """Return GenSelect traces: lists of right and wrong solutions, each with a reply that names a right one.
 
-    ``groups``: the solutions of single agents to each problem. They are drawn into lists of 2 up to the
-    longest list of a selection, with random labels and places. ``asked`` counts lists; ``kept`` counts lists
-    with both right and wrong solutions, as other lists teach nothing.
+    ``groups``: the direct solutions of each problem, which are divided at random into lists of 2 to
+    ``longest_list`` solutions, with random labels and order. ``asked`` counts all lists; ``kept`` counts
+    lists with both right and wrong solutions, because only these are traces.
     """
     check_selection(protocol)
     harvest = Harvest()
@@ -262,7 +263,7 @@ def selections(
                 debate = part[named][0].debate
                 reply = selection_reply(prompt.labels[named])
                 trace = trace_of(debate, debate.turns[0], source, reply=reply)
-                del trace["tokens"]  # they are the solution's
+                del trace["tokens"]  # these are tokens of the solution, not of the reply
                 own = {"messages": _plain_messages(prompt.messages), "turn": "selection"}
                 harvest.keep(problem.level, trace | own)
     return harvest
@@ -279,7 +280,7 @@ def _plain_messages(messages: Iterable[Message]) -> list[dict[str, str]]:
 
 
 def trace_of(debate: Debate, turn: Turn, source: Mapping[str, object], **text: str) -> Trace:
-    """Return the trace of a right turn; ``text`` is its ``reply`` or its ``solution``."""
+    """Return the trace of a right turn. ``text`` is its ``reply`` or its ``solution``."""
     problem = debate.problem
     known: Trace = {name: getattr(problem, name) for name in ("id", "question", "answer", "kind")}
     known |= {"choices": list(problem.choices), "source": problem.source, "level": problem.level}
@@ -290,13 +291,13 @@ def trace_of(debate: Debate, turn: Turn, source: Mapping[str, object], **text: s
 
 
 def read_traces(paths: Sequence[Path]) -> list[Trace]:
-    """Return the traces of files, in order; DataError names the line of an invalid trace."""
+    """Return the traces of files, in order. Raise DataError with the line of an invalid trace."""
     traces: list[Trace] = []
     for row in read_files(paths, {}):
         if "traces" in row.values:
             traces += _of_verifiers(row)
             continue
-        list(examples_of(row))  # raises if there is nothing to learn
+        list(examples_of(row))  # raises DataError for an invalid trace
         traces.append(dict(row.values))
     return traces
 
@@ -306,17 +307,17 @@ def _of_verifiers(row: FileRow) -> list[Trace]:
     try:
         return list(replies_in(row.values))
     except (AttributeError, IndexError, KeyError, TypeError) as error:
-        raise DataError(f"{row.location}: no episode of verifiers: {error!r}") from error
+        raise DataError(f"{row.location}: not an episode of verifiers: {error!r}") from error
 
 
 def write_traces(path: Path, traces: Sequence[Trace]) -> None:
-    """Replace a file by these traces, one per line."""
+    """Write the traces to a file, one per line. Replace an existing file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, b"".join(json.dumps(trace, ensure_ascii=False).encode() + b"\n" for trace in traces))
 
 
 def text_of(trace: Trace) -> str:
-    """Return the text that a trace teaches."""
+    """Return the text of a trace to train on."""
     return str(trace.get("reply") or trace.get("solution") or trace.get("messages") or "")
 
 
@@ -327,12 +328,14 @@ def chosen(
     max_tokens: int | None = None,
     levels: Sequence[str] = (),
 ) -> tuple[list[Trace], Counter[str]]:
-    """Return the traces that pass, in order, each text of a problem once, and the losses per filter.
+    """Return the traces that pass all filters, in order, and the number of traces left out per filter.
+
+    Of several traces with the same text for the same problem, only the first passes.
 
     >>> rows = [{"question": "1?", "reply": text, "tokens": len(text)} for text in ("a", "a", "bb", "ccc")]
     >>> kept, lost = chosen(rows, per_problem=2, max_tokens=2)
     >>> [row["reply"] for row in kept], dict(lost)
-    (['a', 'bb'], {'the same twice': 1, 'longer than 2 tokens': 1})
+    (['a', 'bb'], {'duplicates': 1, 'longer than 2 tokens': 1})
     """
     wanted = {normal_level(level) for level in levels}
 
@@ -353,13 +356,13 @@ def _tokens(trace: Trace, most: int) -> int:
     if not isinstance(tokens, int) or isinstance(tokens, bool):
         raise DataError(
             f"--max-tokens {most}: the trace of {trace.get('id', '?')} has no token count; use "
-            f"sft.max_tokens, which counts by the trained model"
+            f"sft.max_tokens, which counts with the tokenizer of the trained model"
         )
     return tokens
 
 
 def lengths(traces: Sequence[Trace]) -> Iterator[tuple[str, float, float, float]]:
-    """Yield the 10%, 50% and 90% quantiles of tokens (where all say them), characters and lines.
+    """Yield the 10%, 50% and 90% quantiles of tokens (if all traces have a count), characters and lines.
 
     >>> list(lengths([{"reply": "a" * n, "tokens": n} for n in range(1, 12)]))
     [('tokens', 2, 6, 10), ('characters', 2, 6, 10), ('lines', 1, 1, 1)]
@@ -374,7 +377,7 @@ def lengths(traces: Sequence[Trace]) -> Iterator[tuple[str, float, float, float]
 
 
 def foreign(traces: Sequence[Trace], own: Sequence[Trace]) -> Iterator[tuple[str, float, float, bool]]:
-    """Compare length statistics of teacher and student: both medians, and whether they differ too much.
+    """Yield the median lengths of teacher and student, and True if their ratio exceeds ``FOREIGN``.
 
     >>> list(foreign([{"reply": "a" * 6}], [{"reply": "b" * 2}]))
     [('characters', 6, 2, True), ('lines', 1, 1, False)]

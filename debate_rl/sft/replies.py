@@ -1,4 +1,4 @@
-"""The replies of a supervised run: read, filtered, separated from held-out problems, and encoded."""
+"""Read, filter and encode the replies of a supervised run, and separate them from held-out problems."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ class Encoded:
 
 
 def batch_rows(examples: Sequence[Encoded], version: int = 0) -> list[Row]:
-    """Return the learner's rows of examples; all learnt tokens have weight 1.
+    """Return the learner's rows of examples. All learnt tokens have weight 1.
 
-    Each pair of rows is a star, so that the learner can check shared prefixes.
+    Every two rows form a debate, so that the learner can check its computation with shared prefixes.
     """
     rows: list[Row] = []
     for index, one in enumerate(examples):
@@ -89,7 +89,7 @@ class ReplyEncoder:
     def encode(self, example: Example) -> Encoded:
         """Return an example as tokens. All tokens of the reply are learnt except tool outputs.
 
-        DataError, with the example's location, if the example cannot be formatted as a reply.
+        Raise DataError with the example's location if the example cannot be formatted as a reply.
         """
         messages = example.messages or self.prompt(example)
         prompt = self._speech.encode(messages)
@@ -108,7 +108,7 @@ class ReplyEncoder:
         return Encoded(ids, np.concatenate((np.zeros(len(prompt), np.bool_), learnt)))
 
     def prompt(self, example: Example) -> tuple[Message, ...]:
-        """Return the prompt of the first round of RL for an agent drawn by the seed."""
+        """Return the prompt of the first round of RL, for an agent that the seed selects."""
         seed = derive_seed(self._seed, "sft", example.problem.id)
         seating = seat_debate(example.problem, self._debate, seed)
         budget = ContextBudget(None, lambda _: 0)
@@ -123,7 +123,7 @@ class ReplyEncoder:
 class Replies(Problems):
     """Problems with their encoded replies: ``learnt``, and ``held_back`` for the validation loss.
 
-    ``train`` has one problem for each of ``learnt``. ``lost``: the number of replies per filter.
+    ``train`` has one problem for each of ``learnt``. ``lost``: number of replies left out per filter.
     """
 
     learnt: tuple[Encoded, ...] = ()
@@ -136,20 +136,20 @@ class Replies(Problems):
         return self.never_trained
 
     def findings(self) -> dict[str, object]:
-        """Return what run.json says about the replies."""
+        """Return the entries of run.json about the replies."""
         tokens = [int(one.learnt.sum()) for one in self.learnt]
         counts = {"learnt": len(self.learnt), "held_back": len(self.held_back), "left_out": dict(self.lost)}
         return super().findings() | {"replies": {**counts, "tokens": sum(tokens), "longest": max(tokens)}}
 
     def lines(self) -> list[str]:
-        """Return what a start prints about the replies."""
+        """Return the startup message about the replies."""
         sizes = sorted(int(one.learnt.sum()) for one in self.learnt)
         middle, longest = sizes[len(sizes) // 2], max(len(one.ids) for one in self.learnt)
         problems = len({problem.id for problem in self.train})
         learnt = f"{len(self.learnt):,} to {counted(problems, 'problem')}"
         lines = [
-            f"replies: {learnt} to learn, {len(self.held_back)} held back; tokens: {sum(sizes):,} learnt, "
-            f"median {middle}, the longest {sizes[-1]}, with its prompt at most {longest}"
+            f"replies: {learnt} to train on, {len(self.held_back)} held back; tokens: {sum(sizes):,}, "
+            f"median {middle}, maximum {sizes[-1]}, with prompt {longest}"
         ]
         if self.lost:
             lines.append(f"  left out: {', '.join(f'{count:,} {why}' for why, count in self.lost)}")
@@ -159,7 +159,7 @@ class Replies(Problems):
 
 
 def load_replies(config: Config) -> Replies:
-    """Return the replies that a supervised run learns, and its held-out problems; DataError without any."""
+    """Return the replies and held-out problems of a supervised run. Raise DataError if no reply is left."""
     lost: Counter[str] = Counter()
     examples = _chosen(_read(config, lost), config.sft, lost)
     _refuse_other_prompts(examples, config)
@@ -189,7 +189,7 @@ def _read(config: Config, lost: Counter[str]) -> list[Example]:
             lost["without a usable solution"] += source.unusable
         if len(examples) == before:
             reason = f"; the first row: {source.first_unusable}" if source.unusable else ""
-            raise DataError(f"sft.data: {name}: has no reply to learn from{reason}")
+            raise DataError(f"sft.data: {name}: has no usable reply{reason}")
     return examples
 
 
@@ -203,21 +203,21 @@ def _chosen(examples: Sequence[Example], sft: SftConfig, lost: Counter[str]) -> 
     chosen = chosen_by(examples, described, sft.per_problem, lost)
     if not chosen:
         raise DataError(
-            f"sft.levels = {list(sft.levels or ())}: no reply is to a problem of these levels; leave it out"
+            f"sft.levels = {list(sft.levels or ())}: no reply belongs to these levels; change sft.levels"
         )
     return chosen
 
 
 def _refuse_other_prompts(examples: Sequence[Example], config: Config) -> None:
-    """Refuse replies to another prompt set, whose format differs from that of RL."""
+    """Raise DataError for a reply to another prompt set, whose format differs from that of RL."""
     if config.sft.other_prompts:
         return
     own = checksum(prompt_path(config.debate.prompts))
     other = next((one for one in examples if one.prompts and not own.startswith(one.prompts)), None)
     if other is not None:
         raise DataError(
-            f"{other.location}: the reply answers another prompt set than debate.prompts = "
-            f"{config.debate.prompts!r}; name that set, or set sft.other_prompts = true"
+            f"{other.location}: the reply answers a prompt set other than debate.prompts = "
+            f"{config.debate.prompts!r}; set debate.prompts, or set sft.other_prompts = true"
         )
 
 
@@ -239,7 +239,7 @@ def _without_held_out(
 def _encoded(
     examples: Sequence[Example], config: Config, lost: Counter[str]
 ) -> list[tuple[Example, Encoded]]:
-    """Return the examples of at most ``sft.max_tokens`` with their tokens; warn of longer ones."""
+    """Return the examples of at most ``sft.max_tokens`` with their tokens. Warn of longer examples."""
     encoder, most = ReplyEncoder.of(config), config.sft.max_tokens
     pairs = [(example, encoder.encode(example)) for example in examples]
     short = [(example, encoded) for example, encoded in pairs if len(encoded.ids) <= most]
@@ -247,13 +247,12 @@ def _encoded(
     if not short:
         shortest = min(len(encoded.ids) for _, encoded in pairs)
         raise DataError(
-            f"sft.max_tokens = {most}: leaves nothing to learn from, because the shortest example has "
-            f"{shortest} "
-            "tokens with its prompt; raise it"
+            f"sft.max_tokens = {most}: leaves no reply: the shortest example has {shortest} tokens with its "
+            "prompt; raise sft.max_tokens"
         )
     if count:
         lost[f"longer than {most} tokens ({count / len(pairs):.1%})"] = count
-        line = f"{count} of {len(pairs)} replies left out ({count / len(pairs):.1%}), which are longer"
+        line = f"{count} of {len(pairs)} replies left out ({count / len(pairs):.1%}): too long"
         warnings.warn(f"sft.max_tokens={most}: {line}", DataWarning, stacklevel=4)
     return short
 
@@ -274,8 +273,8 @@ def held_apart(
     learnt = [pair for pair, key in zip(pairs, keys, strict=True) if key not in held]
     if not learnt:
         raise DataError(
-            f"sft.held_back = {count}: leaves nothing to learn from, of {len(pairs)} replies to "
-            f"{len(sizes)} problems; lower it"
+            f"sft.held_back = {count}: leaves no reply to train on, of {len(pairs)} replies to "
+            f"{len(sizes)} problems; lower sft.held_back"
         )
     return learnt, [pair for pair, key in zip(pairs, keys, strict=True) if key in held]
 
@@ -297,7 +296,7 @@ def _checksums(config: Config, loaded: Problems, pairs: Sequence[tuple[Example, 
 
 
 def steps_of(sft: SftConfig, replies: int) -> int:
-    """Return the number of whole steps in the epochs of this many replies.
+    """Return the number of whole steps in ``sft.epochs`` of this many replies, at most ``sft.steps``.
 
     >>> steps_of(SftConfig(epochs=2, batch_size=32), 3825), steps_of(SftConfig(steps=100), 3825)
     (239, 100)

@@ -1,4 +1,4 @@
-"""A supervised run: an open run whose steps learn from replies in place of debates, and its forecast."""
+"""Supervised runs, which train on replies instead of debates, and their forecast."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ LOGGED = (
     *("rows", "action_tokens", "row_tokens", "read_tokens", "reference_step"),
     *("sharing/difference", "sharing/noise"),
 )
-"""The learner's metrics that say something of replies that nobody sampled."""
+"""The learner's metrics that are meaningful for replies that the policy did not sample."""
 
 
 def open_replies(
     config: Config, *, look: Look | None = None, group: RankGroup | None = None
 ) -> AbstractContextManager[Run]:
-    """Open a supervised run; ``look`` and ``group`` as for ``open_training``."""
+    """Open a supervised run. ``look`` and ``group`` are those of ``open_training``."""
     return open_training(config, look=look, group=group, prepare=prepared, settings=learner_settings)
 
 
 def prepared(config: Config) -> tuple[Config, Problems]:
-    """Return the configuration with the steps of its epochs, and the replies, once both are checked."""
+    """Check and return the configuration, with its number of steps, and the replies."""
     if not config.sft.data:
-        raise ValueError("sft.data: is empty; give it files of replies, or data sets")
+        raise ValueError("sft.data: is empty; set it to files of replies or data sets")
     refuse_training(config)
     data = load_replies(config)
     config = _in_steps(config, len(data.learnt))
@@ -53,13 +53,13 @@ def prepared(config: Config) -> tuple[Config, Problems]:
 
 
 def learner_settings(config: Config, chosen: Mapping[str, bool | float]) -> LearnerConfig:
-    """Return the learner's settings: cross-entropy in one update a step, whatever is set for debates."""
+    """Return the learner's settings: cross-entropy and one update per step, whatever the recipe sets."""
     own = {"loss": LOSS, "minibatches": 1, "epochs": 1, "max_staleness": None, "tis": "token", "tis_cap": 0}
     return config.resolved_learner(chosen).model_copy(update=own)
 
 
 def learn(run: Run, step: int, lapped: Callable[[str], None]) -> dict[str, float]:
-    """Do one step: learn from the next replies of the epoch; return its metrics."""
+    """Train on the next replies of the epoch for one step, and return the metrics of the step."""
     started = time.perf_counter()
     learnt = _replies(run).learnt
     drawn = [learnt[index] for index in run.sampler.draw(step).problems]
@@ -74,14 +74,14 @@ def learn(run: Run, step: int, lapped: Callable[[str], None]) -> dict[str, float
 
 
 def evaluate_replies(run: Run, step: int) -> dict[str, float]:
-    """Return the loss of the replies that are held back, and the figures of held-out problems."""
+    """Return the loss of held-back replies and the figures of held-out problems."""
     held_back = _replies(run).held_back
     loss = {HELD_BACK: mean_loss(run, held_back)} if held_back else {}
     return loss | evaluate(run, step)
 
 
 def mean_loss(run: Run, examples: tuple[Encoded, ...]) -> float:
-    """Return the mean cross-entropy of the learnt tokens, in nats a token."""
+    """Return the mean cross-entropy of the learnt tokens, in nats per token."""
     total, size = 0.0, max(1, run.config.learner.micro_batch_tokens)
     for part in _passes(examples, size):
         total -= float(run.learner.logprobs(batch_rows(part)).to(torch.float64).sum())
@@ -89,7 +89,7 @@ def mean_loss(run: Run, examples: tuple[Encoded, ...]) -> float:
 
 
 def _measures_first(run: Run) -> bool:
-    """Return whether anything is measured before the first step."""
+    """Return True if an evaluation comes before the first step."""
     due = run.step == 0 and run.config.held_out.due(0, run.config.train.steps)
     alone = not run.data.held_out and bool(_replies(run).held_back)
     return evaluates_first(run) or (due and alone)
@@ -103,7 +103,7 @@ REPLIES = Task(learn, evaluate_replies, _measures_first)
 
 
 def _passes(examples: tuple[Encoded, ...], most: int) -> list[list[Encoded]]:
-    """Return the examples in parts that one forward pass reads, padding included, the longest first."""
+    """Return the examples in batches of at most ``most`` tokens with padding, longest examples first."""
     parts: list[list[Encoded]] = []
     for example in sorted(examples, key=lambda one: -len(one.ids)):
         if parts and (len(parts[-1]) + 1) * len(parts[-1][0].ids) <= most:
@@ -114,7 +114,7 @@ def _passes(examples: tuple[Encoded, ...], most: int) -> list[list[Encoded]]:
 
 
 def _in_steps(config: Config, replies: int) -> Config:
-    """Return the configuration with its steps; held-out problems are solved alone, if nothing else is set."""
+    """Return the configuration with its number of steps and, unless set, direct evaluations."""
     train = {"steps": steps_of(config.sft, replies), "batch_size": config.sft.batch_size}
     held_out = {} if "direct" in config.held_out.model_fields_set else {"direct": True}
     return config.model_copy(
@@ -126,14 +126,14 @@ def _in_steps(config: Config, replies: int) -> Config:
 
 
 def _refuse_no_best(config: Config, data: Replies) -> None:
-    """Refuse to keep the best by what is not measured."""
+    """Raise ValueError if ``train.keep_best`` is not a measured metric."""
     name = config.train.keep_best
     if name in ("", TrainConfig().keep_best):
         return
     if name != HELD_BACK and not BEST_BY.fullmatch(name):
         raise ValueError(
-            f"train.keep_best={name!r}: is not a metric of an evaluation; use one such as {HELD_BACK} or "
-            "eval/direct/accuracy (docs/metrics.md)"
+            f"train.keep_best={name!r}: is not a metric of an evaluation; use {HELD_BACK} or "
+            "a metric such as eval/direct/accuracy (docs/metrics.md)"
         )
     measured = data.held_back if name == HELD_BACK else data.held_out
     if not (measured and config.held_out.every):
@@ -142,10 +142,10 @@ def _refuse_no_best(config: Config, data: Replies) -> None:
 
 
 def planned_replies(config: Config, data: Problems, *, there: int | None = None) -> Plan | None:
-    """Return the needs of a run whose rows are all as long as its longest reply after its first prompt.
+    """Return the forecast of a supervised run in which every row is as long as the longest reply.
 
-    That is what RL of one agent would need whose replies spend so many tokens. ``there``: bytes of the memory
-    of the GPU it is planned for; None means this machine.
+    It is the forecast of RL with one agent and replies of this length. ``there``: memory in bytes of the
+    planned GPU; None: this machine.
     """
     longest = max(int(one.learnt.sum()) for one in cast("Replies", data).learnt)
     tokens = {"max_tokens": longest, "thinking_tokens": 0}
@@ -155,7 +155,7 @@ def planned_replies(config: Config, data: Problems, *, there: int | None = None)
 
 
 def replies_time_line(config: Config, data: Problems, plan: Plan, *, here: bool, model: Any = None) -> str:
-    """Return the line about the time of the steps that are left, as ``time_line`` has it of RL."""
+    """Return the line on the time of the remaining steps, in the form of ``time_line``."""
     speed = speed_here(config, plan.load, model) if here else None
     about, by = "about", "by a short probe of this model"
     if speed is None:

@@ -189,7 +189,7 @@ def test_a_teachers_right_replies_are_learnt(tmp_path, config_of, debate_command
     assert shown.code == 0, shown.err
     rows = [json.loads(line) for line in Path("t.jsonl").read_text().splitlines()]
     figures = json.loads(Path("t.json").read_text())
-    kept = len(rows) + figures["left_out"].get("the same twice", 0)
+    kept = len(rows) + figures["left_out"].get("duplicates", 0)
     assert figures["yield"]["all"] == {"replies": 160, "kept": kept}
     assert f"right: {figures['yield']['all']['kept']} of 160" in shown.out
     assert "only right replies are kept" in shown.out

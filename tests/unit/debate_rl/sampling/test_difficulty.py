@@ -57,10 +57,10 @@ def test_problems_are_left_out_by_their_rates(path):
 
 def test_ids_that_match_nothing(path):
     write_difficulty(path, {}, rows())
-    with pytest.warns(DataWarning, match=r"3 of 5 ids match no training problem, as 'p2'"):
+    with pytest.warns(DataWarning, match=r"3 of 5 ids match no training problem, such as 'p2'"):
         assert kept(path, PROBLEMS[:2])[0] == ["p0", "p1"]
     others = [Problem("counting_and_probability_46", "?")]
-    with pytest.raises(DataError, match=r"none of its 5 ids, such as 'p0', is a training problem's"):
+    with pytest.raises(DataError, match=r"none of its 5 ids, such as 'p0', belongs to a training problem"):
         kept(path, others)
 
 

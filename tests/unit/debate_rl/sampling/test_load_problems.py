@@ -154,7 +154,7 @@ def test_trained_problems_that_overlap_with_held_out_ones_are_left_out(tmp_path)
     with pytest.raises(DataError, match=r"are also trained on.*or set env\.decontaminate"):
         loaded(env=env, held_out=held_out)
     line = (
-        r"env.decontaminate='ngram': 3 of 4 training problems left out \(2 the same .*, 1 by 13-word runs\)$"
+        r"env.decontaminate='ngram': 3 of 4 training problems left out \(2 equal to .*, 1 by 13-word runs\)$"
     )
     with pytest.warns(OverlapWarning, match=f"^{line}"):
         data = loaded(env=env | {"decontaminate": "ngram"}, held_out=held_out)
@@ -222,12 +222,12 @@ def test_long_prompts_are_left_out_and_their_share_is_told(tmp_path):
     lengths = sorted(opening_tokens(problem, policy, config.debate) for problem in every)
     assert [b - a for a, b in pairwise(lengths)] == [10] * 9
     most = lengths[6]
-    line = rf"env\.max_prompt_tokens={most}: 3 of 10 training problems left out \(30\.0%\), whose prompts"
+    line = rf"env\.max_prompt_tokens={most}: 3 of 10 training problems left out \(30\.0%\): prompts too long"
     with pytest.warns(DataWarning, match=line):
         data = loaded(**tiny, env=env | {"max_prompt_tokens": most})
     assert ids(data.train) == sorted(f"q{n}" for n in range(1, 8))
     assert data.findings()["too_long"] == {"left_out": 3, "of": 10}
-    with pytest.raises(DataError, match="leaves nothing to train on: the first prompts of all 10"):
+    with pytest.raises(DataError, match="leaves no training problem: the first prompts of all 10"):
         loaded(**tiny, env=env | {"max_prompt_tokens": 1})
 
 

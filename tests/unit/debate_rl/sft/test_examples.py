@@ -54,7 +54,7 @@ def test_a_chat_has_an_example_for_each_thing_that_was_said():
     ("row", "message"),
     [
         ({"question": "1?"}, r"f.jsonl, line 1, field 'reply': is missing"),
-        ({"question": "1?", "reply": 3}, r"'reply': is not text, or empty.*3"),
+        ({"question": "1?", "reply": 3}, r"'reply': is empty or not text.*3"),
         ({"question": "1?", "reply": "2", "grade": "wrong"}, r"'grade': is not 'right'"),
         ({"messages": "hi"}, r"'messages': is not a list"),
         ({"messages": [USER, {"role": "assistant"}]}, r"'messages\[1\]': needs a role .* and a content"),

@@ -79,7 +79,7 @@ def test_debates_are_stored_as_they_were(records, tmp_path):
             other.debate.problem,
         )
     (tmp_path / "bad.jsonl").write_text('{"traces": []}\n')
-    with pytest.raises(ValueError, match=r"bad\.jsonl, line 1: no episode"):
+    with pytest.raises(ValueError, match=r"bad\.jsonl, line 1: not an episode"):
         store_debates(tmp_path / "run", tmp_path / "bad.jsonl")
 
 
@@ -101,5 +101,5 @@ def test_rewards_of_another_environment_are_added_up():
 def test_a_line_that_is_no_episode_is_named(tmp_path, traces):
     file = tmp_path / "t.jsonl"
     file.write_text(json.dumps({"traces": traces}) + "\n")
-    with pytest.raises(DataError, match=r"t\.jsonl, line 1: no episode"):
+    with pytest.raises(DataError, match=r"t\.jsonl, line 1: not an episode"):
         read_traces([file])

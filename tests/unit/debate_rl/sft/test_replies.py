@@ -35,17 +35,15 @@ def test_every_filter_says_how_many_it_left_out(rows_file, sft_config):
     path.write_text(
         path.read_text().replace('"4 + 4?", "reply": "It is 8."', '"4 + 4?", "reply": "' + "8" * 80 + '"')
     )
-    with pytest.warns(
-        DataWarning, match=r"sft.max_tokens=60: 1 of 9 replies left out \(11.1%\), which are longer"
-    ):
+    with pytest.warns(DataWarning, match=r"sft.max_tokens=60: 1 of 9 replies left out \(11.1%\): too long"):
         data = load_replies(config)
     assert dict(data.lost) == {
-        "the same twice": 2,
-        "beyond 1 to a problem": 2,
+        "duplicates": 2,
+        "beyond 1 per problem": 2,
         "longer than 60 tokens (11.1%)": 1,
     }
     assert (len(data.learnt), len(data.train), data.held_back) == (8, 8, ())
-    assert data.lines()[0].startswith("replies: 8 to 8 problems to learn, 0 held back; tokens: ")
+    assert data.lines()[0].startswith("replies: 8 to 8 problems to train on, 0 held back; tokens: ")
 
 
 def test_replies_of_levels_are_kept(rows_file, sft_config):

@@ -103,7 +103,7 @@ def test_files_are_joined_and_read_back(tmp_path):
     assert lost == {
         "longer than 5 tokens": 1,
         "of other levels": 1,
-        "the same twice": 1,
-        "beyond 1 to a problem": 1,
+        "duplicates": 1,
+        "beyond 1 per problem": 1,
     }
     assert chosen(traces)[0] == rows
