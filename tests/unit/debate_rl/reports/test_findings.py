@@ -125,7 +125,7 @@ def test_a_kind_of_fault_that_judges_do_not_see_is_red_on_the_first_screen(make_
     judge, following = whole_report([run]).answers[1:]
     assert (judge.word, judge.tone) == ("better than chance, but not on one kind of fault", "bad")
     assert judge.text[0].text.startswith("Judges are blind to one kind of fault: a number that is not listed")
-    assert following.text[0].text.startswith("Judges are blind to one kind of fault: read votes on this fault")
+    assert following.text[0].text.startswith("Judges are blind to one kind of fault: read votes on")
 
 
 def test_a_fault_that_judges_see_less_often_than_others_is_amber(make_debate):
