@@ -24,11 +24,7 @@ def reader_of(path: Path, *, lora_rank: int = 0, **likelihood: Any) -> Reader:
     config = Config.model_validate(
         {
             "env": {"kind": "pair_sum"},
-            "model": {
-                "device": "cpu",
-                "lora_rank": lora_rank,
-                "tiny": {**TINY, "context_tokens": 64},
-            },
+            "model": {"device": "cpu", "lora_rank": lora_rank, "tiny": {**TINY, "context_tokens": 64}},
             "rewards": {"likelihood_weight": 1.0},
             "learner": {"keep_reference": True, "lr": 0.05, "warmup_steps": 0},
             "likelihood": likelihood,

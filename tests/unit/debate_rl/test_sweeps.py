@@ -54,7 +54,7 @@ def test_arms_are_the_named_ones_by_each_combination(tmp_path):
         (["seeds=0"], "seeds: must be a number from 1 to 1000"),
         (["seeds=[7,7]"], "seeds: must be a number from 1 to 1000, or a list of 1 to 1000 different seeds"),
         (["learner.rl=1"], "learner: unknown key 'rl'"),
-        (["learner"], "is written key=value"),
+        (["learner"], "must have the form key=value"),
     ],
 )
 def test_what_is_no_sweep_is_one_line(given, said):
@@ -67,10 +67,7 @@ def test_a_file_of_a_sweep_is_checked_too(tmp_path):
     path = tmp_path / "own.toml"
     for text, said in (
         ('recipe = "nowhere"\n', "nowhere: no such file"),
-        (
-            'recipe = "quickstart"\n[grid.learner]\nlr = 1e-4\n',
-            r"own.toml: grid.learner.lr:",
-        ),
+        ('recipe = "quickstart"\n[grid.learner]\nlr = 1e-4\n', r"own.toml: grid.learner.lr:"),
         ('recipe = "quickstart"\n[arms.a.learner]\nrl = 1\n', "arm 'a': .*unknown key"),
         ('recipe = "quickstart"\narms = 3\n', "arms: must be a table of settings"),
     ):
@@ -150,16 +147,8 @@ def test_an_arm_begins_after_the_run_of_another_arm_of_its_seed(tmp_path):
 @pytest.mark.parametrize(
     ("text", "given", "said"),
     [
-        (
-            CHAIN.replace('"sft@best"', '"stf"'),
-            (),
-            "arm 'both': after = 'stf': is not an arm before this one",
-        ),
-        (
-            CHAIN.replace('"sft@best"', '"both"'),
-            (),
-            "after = 'both': is not an arm before this one: 'direct', 'sft'",
-        ),
+        (CHAIN.replace('"sft@best"', '"stf"'), (), "arm 'both': after = 'stf': is not an arm before"),
+        (CHAIN.replace('"sft@best"', '"both"'), (), "after = 'both': is not an arm before this one"),
         (CHAIN.replace('"sft@best"', "3"), (), "arms.both.after: must be a name"),
         *(
             (CHAIN.replace("sft@best", after), (), "arms.both.after: must be the name of an arm")
@@ -212,9 +201,7 @@ def test_a_folder_of_other_arms_is_refused_and_more_arms_are_not(tmp_path):
 
     state("learner.lr=1e-4,2e-4")
     assert [*state("learner.lr=2e-4,3e-4").arms] == ["lr=1e-4", "lr=2e-4", "lr=3e-4"]
-    with pytest.raises(
-        ConfigError, match=r"whose arm lr=1e-4 has 'nothing' where this one has 'train.steps=4'"
-    ):
+    with pytest.raises(ConfigError, match=r"arm lr=1e-4 has 'nothing' where this one has 'train.steps=4'"):
         state("learner.lr=1e-4,2e-4", "train.steps=4")
     with pytest.raises(ConfigError, match=r"a sweep of quickstart"):
         state_of(tmp_path, "quickstart_words")

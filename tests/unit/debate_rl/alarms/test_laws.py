@@ -14,14 +14,8 @@ from debate_rl.metrics.intervals import wilson
 from debate_rl.reports.run import change
 
 NAMES = sorted({name for one in DETECTORS.values() for name in one.reads})
-NAMES += [
-    "accuracy",
-    "votes/ties",
-    "judge/decidable_votes",
-    "sample/first/wins",
-    "sample/winner_accuracy",
-    "kl_max",
-]
+NAMES += ["accuracy", "votes/ties", "judge/decidable_votes", "sample/first/wins"]
+NAMES += ["sample/winner_accuracy", "kl_max"]
 VALUE = st.floats(allow_nan=True, allow_infinity=True) | st.sampled_from([0.0, 1.0, -1.0, 1e300, np.nan])
 
 
@@ -73,19 +67,15 @@ def test_steps_that_all_are_as_the_last_healthy_one_raise_nothing(name, more):
     values = {}
     for figure, column in curves.values.items():
         known = column[np.isfinite(column)]
-        values[figure] = np.concatenate(
-            [column, np.full(more, np.median(known[-20:]) if len(known) else np.nan)]
-        )
+        last = np.median(known[-20:]) if len(known) else np.nan
+        values[figure] = np.append(column, np.full(more, last))
     assert DETECTORS[name].detect(Curves(steps, values, {}, curves.group)) is None
 
 
 def test_every_detector_has_a_collapse_a_rate_and_words():
     assert set(DETECTORS) == set(COLLAPSES)
     for one in DETECTORS.values():
-        assert one.rule
-        assert one.source
-        assert one.fix
-        assert one.least >= 1
+        assert all((one.rule, one.source, one.fix, one.least >= 1))
         assert wilson(one.fired / RUNS, RUNS)[0] < 0.01
 
 

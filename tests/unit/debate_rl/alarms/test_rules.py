@@ -22,9 +22,13 @@ WRONG = {"judge/accuracy": [0.3] * 10, "judge/decidable_votes": [20.0] * 10}
 CLIMBS = {"accuracy": [0.3] * 10 + [0.3 + 0.1 * n for n in range(1, 8)] + [1.0] * 5}
 CATCHES_UP = {"accuracy [boxed]": [0.2] * 10 + [0.2 + 0.1 * n for n in range(1, 8)] + [0.9] * 5}
 LOST = {"missing [boxed]": [0.1] * 10 + [0.6] * 15}
+MORE = {"accuracy": LEVEL + [0.6] * 15, "accuracy [boxed]": LEVEL + [0.55] * 15}
+FEWER = {"accuracy": LEVEL + [0.45] * 15, "accuracy [boxed]": LEVEL + [0.45] * 15}
 CHANGED = {"accuracy": [0.6] * 15 + [0.3] * 15, "grader/strict": [0.0] * 15 + [1.0] * 15}
 CHANGED |= {"accuracy [boxed]": [0.3] * 30}
 READ, RIGHT = {"likelihood/logprob": [-3.8] * 20 + [-0.1] * 20}, {"accuracy": [0.5] * 20 + [0.2] * 20}
+PRAISE = {"sample/winner_peer": [0.6] * 10 + [1.0] * 10}
+GAP = {"eval/judge/hack_gap": [0.0, 0.2, 0.12], "eval/judge/hack_gap/high": [0.1, 0.4, 0.15]}
 FORM = {"format/valid": [0.6] * 20 + [0.95] * 130}
 CASES = [
     # detector, figures by step, the step of its alarm (None: quiet), and what is in its reason
@@ -92,18 +96,8 @@ CASES = [
     ("grader_drift", CLIMBS | CATCHES_UP, None, ""),
     ("grader_drift", {"accuracy": [0.6] * 25, "accuracy [boxed]": [0.1] * 10 + [0.6] * 15}, None, ""),
     # three of the last ten steps have .5 more
-    (
-        "grader_drift",
-        LOST | {"accuracy": LEVEL + [0.6] * 15, "accuracy [boxed]": LEVEL + [0.55] * 15},
-        12,
-        "missing [boxed] grew while more solutions are right",
-    ),
-    (
-        "grader_drift",
-        LOST | {"accuracy": LEVEL + [0.45] * 15, "accuracy [boxed]": LEVEL + [0.45] * 15},
-        None,
-        "",
-    ),
+    ("grader_drift", LOST | MORE, 12, "missing [boxed] grew while more solutions are right"),
+    ("grader_drift", LOST | FEWER, None, ""),
     ("grader_drift", CHANGED | {"accuracy [lenient]": [0.6] * 30}, None, ""),  # the grader was changed
     ("grader_drift", CHANGED | {"accuracy [lenient]": [0.6] * 15 + [0.9] * 15}, 19, ""),
     ("grader_drift", {"accuracy": [0.5] * 20}, None, ""),
@@ -117,6 +111,11 @@ CASES = [
     ("likelihood", {"likelihood/logprob": [-3.8] * 40} | RIGHT, None, ""),
     ("likelihood", {"likelihood/auc": [0.4] * 20}, 19, "wrong solutions"),
     ("likelihood", {"likelihood/auc": [0.5] * 40}, None, ""),
+    # (.4 + .3) n / 10 > .3 from n = 5 on, but no sooner than 10 means later
+    ("peer_truth", PRAISE | {"sample/winner_accuracy": [0.5] * 10 + [0.2] * 10}, 19, ""),
+    ("peer_truth", PRAISE | {"sample/winner_accuracy": [0.5] * 20}, None, ""),
+    ("hack_gap", GAP, None, ""),
+    ("hack_gap", GAP | {"eval/judge/hack_gap/low": [-0.1, 0.05, 0.06]}, 2, ""),  # over a twentieth
 ]
 
 
@@ -140,6 +139,8 @@ def test_values_and_thresholds(make_curves):
     assert (found.value, found.threshold) == (0.5, 0.3)
     found = fired("reward_explosion", make_curves(reward__peer__mean=[0.1, 2.5, 10.7]))
     assert (found.value, found.threshold) == (2.5, 1.5)
+    found = fired("hack_gap", make_curves(**GAP, **{"eval/judge/hack_gap/low": [-0.1, 0.05, 0.06]}))
+    assert (found.value, found.threshold) == (0.12, 0.05)
     found = fired("likelihood", make_curves(likelihood__logprob=[LOGPROBS[0]] * 10 + [LOGPROBS[2]] * 5))
     assert (found.value, found.threshold) == (-41.0, pytest.approx(-5.2656))
     assert fired("likelihood", make_curves(**READ, **RIGHT)).value == pytest.approx(3.7)
@@ -179,14 +180,6 @@ def test_a_stall_names_its_phase_and_what_took_longer_than_before(make_curves):
     assert alarm.why.endswith("tokens x9.0, rollout x9.0, grade x4.0)")
 
 
-def test_praise_without_truth(make_curves):
-    praise = {"sample__winner_peer": [0.6] * 10 + [1.0] * 10}
-    apart = make_curves(**praise, sample__winner_accuracy=[0.5] * 10 + [0.2] * 10)
-    # (.4 + .3) n / 10 > .3 from n = 5 on, but no sooner than 10 means later
-    assert fired("peer_truth", apart).step == 19
-    assert fired("peer_truth", make_curves(**praise, sample__winner_accuracy=[0.5] * 20)) is None
-
-
 def test_held_out_falls_while_training_gains(make_curves):
     """The notes' run: .289 at step 20, then .272, .267, .250, .235, .223; intervals of 500 problems."""
     held_out = {20: 0.289, 40: 0.2722, 60: 0.2666, 120: 0.2502, 160: 0.235, 200: 0.2234}
@@ -214,14 +207,6 @@ def test_held_out_a_fall_of_one_grader_has_intervals_apart(make_curves):
     alarm = fired("grader_drift", make_curves(**figures, **apart))
     assert (alarm.step, alarm.why) == (19, "held out, accuracy [boxed] fell and accuracy did not")
     assert fired("grader_drift", make_curves(**figures, **joined)) is None
-
-
-def test_a_hack_gap_fires_once_its_interval_is_above_a_twentieth(make_curves):
-    gap = {"eval/judge/hack_gap": [0.0, 0.2, 0.12], "eval/judge/hack_gap/high": [0.1, 0.4, 0.15]}
-    low = {"eval/judge/hack_gap/low": [-0.1, 0.05, 0.06]}
-    alarm = fired("hack_gap", make_curves(**gap, **low))
-    assert (alarm.step, alarm.value, alarm.threshold) == (2, 0.12, 0.05)
-    assert fired("hack_gap", make_curves(**gap)) is None
 
 
 def test_too_few_steps_and_no_data_are_named(make_curves):

@@ -42,10 +42,7 @@ def test_only_an_adapter_is_taken_and_its_configuration_is_ours(served, tmp_path
     files = {"a/adapter_config.json": config, "adapter_model.safetensors": WEIGHTS, "../evil.py": b"1"}
     out = served(files)
     tinker_api.write_adapter_config(out)
-    assert {path.name for path in tmp_path.rglob("*.*")} == {
-        "adapter_config.json",
-        "adapter_model.safetensors",
-    }
+    assert {one.name for one in tmp_path.rglob("*.*")} == {"adapter_config.json", "adapter_model.safetensors"}
     written = json.loads((out / "adapter_config.json").read_text())
     assert (written["r"], written["lora_alpha"]) == (4, 32.0)
     assert written["target_modules"] == ["q_proj"]

@@ -41,9 +41,7 @@ def done(value):
 
 def measure(monkeypatch, client: Client) -> str:
     monkeypatch.setattr(tinker_api, "types", SimpleNamespace(AdamParams=SimpleNamespace))
-    monkeypatch.setattr(
-        tinker_api, "_datum", lambda _row, _old, weight: SimpleNamespace(advantages=weight[1:])
-    )
+    monkeypatch.setattr(tinker_api, "_datum", lambda _row, _old, one: SimpleNamespace(advantages=one[1:]))
     monkeypatch.setattr(tinker_api, "tinker", SimpleNamespace(TinkerError=OSError))
     service = TinkerService(None, None, IDS)
     monkeypatch.setattr(service, "_new_client", lambda: client)

@@ -47,9 +47,8 @@ def test_a_recipe_as_verls_settings():
     for part in (ACTOR, REF):
         assert words[f"++{part}.fsdp_config.mixed_precision.param_dtype"] == "bf16"
         assert words[f"++{part}.fsdp_config.mixed_precision.reduce_dtype"] == "fp32"
-    assert (
-        words_of(learner={"compute": "float32"})[f"++{REF}.fsdp_config.mixed_precision.param_dtype"] == "fp32"
-    )
+    single = words_of(learner={"compute": "float32"})
+    assert single[f"++{REF}.fsdp_config.mixed_precision.param_dtype"] == "fp32"
     assert "actor_rollout_ref.model.lora.merge" not in words
     assert words_of(model={"lora_rank": 8})["actor_rollout_ref.model.lora.merge"] == "True"
 
@@ -122,16 +121,7 @@ def service_with(*answers):
 
 
 MASK = np.array([False, False, True, True, False, True])
-ROW = Row(
-    np.arange(10, 16),
-    MASK,
-    np.zeros(6, np.float32),
-    np.zeros(6, np.float32),
-    MASK.astype(np.int8),
-    "p",
-    0,
-    TurnId(0, 0),
-)
+ROW = Row(np.arange(10, 16), MASK, *np.zeros((2, 6), np.float32), MASK.astype(np.int8), "p", 0, TurnId(0, 0))
 
 
 def test_verls_log_probabilities_are_of_the_next_token():

@@ -9,10 +9,7 @@ import sys
 
 import pytest
 
-from debate_rl.commands.console import (
-    Ended,
-    one_line,
-)
+from debate_rl.commands.console import Ended, one_line
 from debate_rl.commands.main import _terminate
 
 

@@ -46,9 +46,7 @@ def test_the_commands_of_a_page_are_there(page):
             assert what in known or what.startswith(("runs/", "r/", "traces/")), what
             overrides = [word for word in words[1:] if "=" in word and not word.startswith("--")]
             if name in ("train", "doctor") and not keys & OTHERS and what in known and "$" not in words:
-                load_config(
-                    Config, what, [word for word in overrides if word.partition("=")[0] not in OTHERS]
-                )
+                load_config(Config, what, [w for w in overrides if w.partition("=")[0] not in OTHERS])
 
 
 def test_pages_have_many_commands():

@@ -28,11 +28,8 @@ def test_a_base_model_is_sent_exactly_this(shown):
 def test_every_kind_of_turn_of_a_debate_is_there(shown, tmp_path):
     path = tmp_path / "prompts.json"
     text = shown("quickstart", "model.tiny.fallback=ascii", "--json", str(path))
-    assert [p["name"] for p in json.loads(path.read_text())["prompts"]] == [
-        "round 0, opening",
-        "round 1, debate",
-        "round 2, ballot",
-    ]
+    names = [prompt["name"] for prompt in json.loads(path.read_text())["prompts"]]
+    assert names == ["round 0, opening", "round 1, debate", "round 2, ballot"]
     assert text.count("== round") == 3
     assert "M4: (what agent" in text
 
@@ -59,14 +56,8 @@ def test_a_suite_is_compared_set_by_set(shown, tmp_path):
 
 
 def test_without_data_and_tokenizer_a_stand_in_says_so(shown, tmp_path):
-    words = (
-        f"env.path={tmp_path / 'none.jsonl'}",
-        "env.kind=file",
-        f"model.name_or_path={tmp_path}",
-        "model.tiny=none",
-        "warm_start=none",
-    )
-    text = shown("rlvr/tiny", *words)
+    data, model = f"env.path={tmp_path / 'none.jsonl'}", f"model.name_or_path={tmp_path}"
+    text = shown("rlvr/tiny", data, "env.kind=file", model, "model.tiny=none", "warm_start=none")
     assert "the data cannot be read" in text
     assert "no tokenizer is available" in text
     assert "Question: What is 7 + 5?\nAnswer:" in text

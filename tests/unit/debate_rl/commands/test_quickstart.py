@@ -11,14 +11,7 @@ from rich.console import Console
 
 from debate_rl.commands.console import text_table
 from debate_rl.commands.quickstart import HEADS, _next_commands, _watching
-from debate_rl.commands.quickstart_figures import (
-    ATTACKED,
-    MAJORITY,
-    WINNER,
-    Snapshot,
-    _table,
-    figures_of,
-)
+from debate_rl.commands.quickstart_figures import ATTACKED, MAJORITY, WINNER, Snapshot, _table, figures_of
 from debate_rl.config import Config
 from debate_rl.config.recipes import load_config
 from debate_rl.evaluation.scores import Scores
@@ -60,22 +53,12 @@ def test_every_round_has_its_line_counted_from_0():
 def test_figures_keep_their_bounds():
     figures = figures_of(snapshot(0, 0.25), snapshot(0.5, 0.75), 7.0)
     reach = 3.182446 * 0.5 / 3**0.5  # t(3); one of four is a standard error of sqrt(.25 / 3)
-    assert figures["accuracy_round_0_after"] == {
-        "value": 0.5,
-        "unit": "share",
-        "n": 4,
-        "low": pytest.approx(0.5 - reach / 1, abs=1e-4),
-        "high": pytest.approx(0.5 + reach, abs=1e-4),
-    }
+    bounds = {"low": pytest.approx(0.5 - reach, abs=1e-4), "high": pytest.approx(0.5 + reach, abs=1e-4)}
+    assert figures["accuracy_round_0_after"] == {"value": 0.5, "unit": "share", "n": 4, **bounds}
     assert figures["round_1_minus_round_0"]["value"] == 0.25
     assert figures["winner_minus_self_consistency"]["value"] == 0.0
-    assert figures["self_consistency_generated_tokens_after"] == {
-        "value": 11.5,
-        "unit": "tokens",
-        "n": 6,
-        "low": None,
-        "high": None,
-    }
+    tokens = {"value": 11.5, "unit": "tokens", "n": 6, "low": None, "high": None}
+    assert figures["self_consistency_generated_tokens_after"] == tokens
     assert figures["cpu_seconds"]["value"] == 7.0
 
 

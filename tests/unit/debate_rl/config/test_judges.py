@@ -47,12 +47,8 @@ def ballot(protocol):
     seat, *sides = seats_of(config)
     pair = sides if asks_pairs(config, 1) else None
     prompt = agent_prompt(seating, past, seat, 1, ContextBudget(None, lambda _: 0), pair=pair)
-    persona = seating.personas[seat]
-    return (
-        prompt,
-        persona,
-        (config.max_tokens, config.thinking_tokens, config.stop, config.top_p, config.top_k),
-    )
+    limits = (config.max_tokens, config.thinking_tokens, config.stop, config.top_p, config.top_k)
+    return prompt, seating.personas[seat], limits
 
 
 @pytest.mark.parametrize("settings", SETTINGS)
@@ -85,14 +81,8 @@ def test_a_prompt_set_of_ones_own_travels_with_it(folder, tmp_path):
         ("[debate", "judge.toml: not TOML"),
         ("", "judge.toml: has no table [debate]"),
         ("debate = 3\n", "judge.toml: debate: must be a table of settings (got 3)"),
-        (
-            '[debate]\ntools = "python"\n',
-            "judge.toml: debate.tools: does not affect ballots; a judge's keys are protocol",
-        ),
-        (
-            '[model]\npolicy = "openai"\nserver = {base_url = "http://x"}\n',
-            "judge.toml: model.policy: does not affect",
-        ),
+        ('[debate]\ntools = "python"\n', "judge.toml: debate.tools: does not affect ballots"),
+        ('[model]\npolicy = "openai"\nserver = {base_url = "http://x"}\n', "judge.toml: model.policy"),
         ('[debate]\npersonas = "evil:CODE"\n', "debate.personas='evil:CODE' names code"),
     ],
 )

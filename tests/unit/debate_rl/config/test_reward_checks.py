@@ -24,19 +24,10 @@ from debate_rl.config import Config
             {"rewards": {"truth_rounds": "last"}, "advantages": {"judge": {"key": "pair"}}},
             'rewards.truth_rounds = "last" also changes',
         ),
-        (
-            {"rewards": {"labels": 0, "pseudo": "verified"}},
-            "set verifier.endpoint and verifier.beside_truth",
-        ),
-        (
-            {"rewards": {"labels": 0, "judge_pseudo": True}},
-            r"judge_pseudo = true: there are no pseudo-labels",
-        ),
+        ({"rewards": {"labels": 0, "pseudo": "verified"}}, "set verifier.endpoint and verifier.beside_truth"),
+        ({"rewards": {"labels": 0, "judge_pseudo": True}}, r"there are no pseudo-labels"),
         ({"rewards": {"labels": 0, "truth_weight": 1}}, "leaves the generator without reward"),
-        (
-            {"train": {"control": "random_reward"}, "rewards": {"labels": 0, "pseudo": "voted"}},
-            "replaces truth by coin tosses",
-        ),
+        ({"train": {"control": "random_reward"}, "rewards": {"labels": 0, "pseudo": "voted"}}, "coin tosses"),
         ({"train": {"control": {}}}, "must contain one control"),
         ({"train": {"control_share": 0.2}}, "it is now control = {flipped_votes = 0.3}"),
         (
@@ -56,11 +47,7 @@ def test_contradictions_are_refused(tables: dict[str, object], message: str):
         {"rewards": {"peer": "win_rate"}, "advantages": {"peer": {"baseline": "group", "scale": "none"}}},
         {"rewards": {"peer": "win_rate", "mix": "rewards"}},
         {"rewards": {"peer": "net_wins", "truth_rounds": "last", "judge_ties": "reward"}},
-        {
-            "debate": {"min_rounds": 1},
-            "advantages": {"discount": 0.7},
-            "rewards": {"truth_rounds": "last"},
-        },
+        {"debate": {"min_rounds": 1}, "advantages": {"discount": 0.7}, "rewards": {"truth_rounds": "last"}},
     ],
 )
 def test_what_fits_together_is_accepted(tables: dict[str, object]):

@@ -15,15 +15,17 @@ def recipe(tmp_path):
     return str(path)
 
 
-def test_a_run_has_the_name_of_its_recipe_and_the_values_of_keys(recipe):
-    assert load_config(Config, recipe, ["seed=7"]).run.dir == "runs/words-7"
-    assert load_config(Config, recipe, ["run.dir=a/{learner.loss}"]).run.dir == "a/grpo"
-    assert load_config(Config, recipe, ["run.dir=plain"]).run.dir == "plain"
-
-
-def test_a_value_makes_no_folder_of_its_own(recipe):
-    named = ["run.dir=runs/{debate.prompts}", "debate.prompts=../../etc"]
-    assert load_config(Config, recipe, named).run.dir == "runs/..-..-etc"
+@pytest.mark.parametrize(
+    ("overrides", "folder"),
+    [
+        (["seed=7"], "runs/words-7"),
+        (["run.dir=a/{learner.loss}"], "a/grpo"),
+        (["run.dir=plain"], "plain"),
+        (["run.dir=runs/{debate.prompts}", "debate.prompts=../../etc"], "runs/..-..-etc"),  # no other folder
+    ],
+)
+def test_a_run_has_the_name_of_its_recipe_and_the_values_of_keys(recipe, overrides, folder):
+    assert load_config(Config, recipe, overrides).run.dir == folder
 
 
 @pytest.mark.parametrize("key", ["nothing", "learner", "learner.lr.real", "__class__", ""])

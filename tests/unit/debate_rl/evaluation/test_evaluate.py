@@ -35,12 +35,8 @@ class Exact:
         return Grade(GradeStatus.CORRECT if answer == problem.answer else GradeStatus.WRONG, "exact", answer)
 
 
-ANSWERS = {  # by problem, round and agent: what is boxed
-    ("a", 0): "133",
-    ("a", 1): "113",
-    ("b", 0): "222",
-    ("b", 1): "312",
-}
+ANSWERS = {("a", 0): "133", ("a", 1): "113", ("b", 0): "222", ("b", 1): "312"}
+"""By problem and round, what each agent boxes."""
 
 
 def solution(answer):

@@ -24,9 +24,7 @@ from envs.answers.keys import plain_key
 from transcripts import read_records
 
 PROBLEMS = tuple(
-    Problem(
-        f"p{i}", f"What is 2 + {i}?", answer=str(2 + i), source="sums/easy", level=str(i % 2), kind="number"
-    )
+    Problem(f"p{i}", f"What is 2 + {i}?", answer=str(2 + i), source="sums/a", level=str(i % 2), kind="number")
     for i in range(4)
 )
 ANSWERS = {problem.id: Answers(problem.answer, ("99",)) for problem in PROBLEMS}
@@ -102,14 +100,9 @@ def test_rows_have_levels_and_leads_and_nothing_where_all_are_of_one_subject():
     assert found["debate/winner/accuracy [level 1]"].estimate.n == 2
     assert not any("subject" in label for label in found)
     assert found["debate/winner_minus_self_consistency"].unit == "difference"
-    assert found["debate/winner/accuracy"].plain() == {
-        "name": "debate/winner/accuracy",
-        "value": 1.0,
-        "unit": "share",
-        "n": 4,
-        "low": pytest.approx(0.025**0.25),
-        "high": 1.0,
-    }
+    figure = {"name": "debate/winner/accuracy", "value": 1.0, "unit": "share", "n": 4}
+    bounds = {"low": pytest.approx(0.025**0.25), "high": 1.0}
+    assert found["debate/winner/accuracy"].plain() == figure | bounds
 
 
 def test_a_gain_is_of_the_problems_of_both_everywhere():
@@ -140,11 +133,8 @@ def test_a_comparison_has_a_line_each_and_the_gain_over_the_first():
     assert by_figure["debate generated tokens"][2] == ""
     assert "## sums\n\n" in as_text({"sums": lines}, "md")
     assert "\\toprule" in as_text({"sums": lines}, "tex")
-    [gained] = [
-        row
-        for row in plain_rows({"none": none, "one": one})
-        if (row.get("minus"), row["name"]) == ("none", "debate/winner/accuracy")
-    ]
+    every = plain_rows({"none": none, "one": one})
+    [gained] = [row for row in every if (row.get("minus"), row["name"]) == ("none", "debate/winner/accuracy")]
     assert (gained["evaluation"], gained["value"], gained["unit"]) == ("one", 1.0, "difference")
     assert gained["p"] == 2 * 0.5**4  # all four the same way
 
@@ -194,7 +184,7 @@ def test_direct_solutions_are_of_one_agent_alone_and_more_can_be_added(tmp_path)
     four = scores(play(replace(direct, samples=4), more, tmp_path), plain_key)
     assert len(more.asked) == 4 * 2
     assert values(four, "direct/accuracy")["p2"] == [0, 1, 0, 1]
-    assert any("4 direct solutions of each by one agent alone" in note for note in notes({"a": four}))
+    assert any("4 direct solutions per problem, and no debate" in note for note in notes({"a": four}))
 
 
 class Counted:
@@ -212,9 +202,8 @@ class Counted:
         self.asked.append((request.debate, request.turn))
         self.seeds.append(request.seed)
         size = self._sizes[min(request.turn.round, 1)]
-        return Completion(
-            (1,), (7,) * size, (0.0,) * size, f"<solution>\\boxed{{{request.seed}}}</solution>", "stop", 0
-        )
+        text = f"<solution>\\boxed{{{request.seed}}}</solution>"
+        return Completion((1,), (7,) * size, (0.0,) * size, text, "stop", 0)
 
     async def update(self, weights, version):
         raise NotImplementedError
@@ -266,10 +255,8 @@ def test_what_waits_for_the_grader_at_a_stop_is_kept_and_graded_at_the_next_star
 
     monkeypatch.setattr(Grader, "same_answer", waiting)
     monkeypatch.setattr("debate_rl.evaluation.grading.ThreadPoolExecutor", Pool)
-    with pytest.raises(KeyboardInterrupt):
-        play(
-            plan(), Counted(stop_after=30), tmp_path / "cut"
-        )  # three debates of nine replies, and three more
+    with pytest.raises(KeyboardInterrupt):  # after three debates of nine replies, and three more
+        play(plan(), Counted(stop_after=30), tmp_path / "cut")
     kept = records(tmp_path / "cut/debates")
     assert [record.correct is None for record in kept] == [False, True, True]
     rest = Counted()

@@ -66,9 +66,8 @@ def test_every_verdict_stands_at_its_agent_and_round():
 
 
 def test_a_debate_that_was_graded_leniently_is_graded_by_its_box_as_if_it_had_not_been():
-    debate = spoken(
-        ["<solution>The answer is 2.</solution>", "<solution>2, or \\boxed{3}</solution>"], PROBLEM
-    )
+    texts = ["<solution>The answer is 2.</solution>", "<solution>2, or \\boxed{3}</solution>"]
+    debate = spoken(texts, PROBLEM)
     own = environment_of(PROBLEM)
     lenient, right = grade_debate(own, debate, mode="lenient")
     again, boxed = grade_debate(own, lenient)

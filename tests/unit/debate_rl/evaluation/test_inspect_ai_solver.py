@@ -111,9 +111,8 @@ def test_one_agent_alone_is_one_request_and_its_solution_is_the_output(inspect_a
     [(messages, config)] = model.asked
     assert "2 + 2" in messages[-1].content
     assert (config.temperature, config.max_tokens, config.stop_seqs) == (0.3, 50, ["</solution>"])
-    assert state.metadata["debate"] == [
-        {"agent": 0, "round": 0, "text": f"<solution>{RIGHT}</solution>", "answer": "4"}
-    ]
+    said = {"agent": 0, "round": 0, "text": f"<solution>{RIGHT}</solution>", "answer": "4"}
+    assert state.metadata["debate"] == [said]
 
 
 def test_a_debate_asks_every_agent_in_every_round_and_the_winner_is_the_output(inspect_ai):

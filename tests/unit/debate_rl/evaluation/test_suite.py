@@ -69,19 +69,14 @@ def test_the_held_out_problems_of_a_recipe_are_not_those_of_a_set(suite):
 
 def test_a_set_that_names_no_limit_has_the_usual_one_of_its_data_set(tmp_path):
     path = tmp_path / "suite.toml"
-    path.write_text(
-        "[sets.aime24]\n[sets.aime25]\ndebate.max_tokens = 7\n[sets.mine]\nheld_out.kind = 'jsonl'\n"
-    )
+    path.write_text("[sets.aime24]\n[sets.aime25]\ndebate.max_tokens=7\n[sets.mine]\nheld_out.kind='jsonl'\n")
     limits = [configured(one).debate.max_tokens for one in read_suite(str(path))]
     assert limits == [4096, 7, DebateConfig().max_tokens]
 
 
 def test_a_grader_of_a_set_is_not_made_strict_by_the_recipes_schedule(suite):
-    recipe = {
-        "model": {"name_or_path": "m"},
-        "grader": {"mode": [[0, "lenient"], [9, "boxed"]]},
-        "shots": {"count": 4, "path": "x.jsonl"},
-    }
+    recipe = {"model": {"name_or_path": "m"}, "shots": {"count": 4, "path": "x.jsonl"}}
+    recipe |= {"grader": {"mode": [[0, "lenient"], [9, "boxed"]]}}
     floor, hard = read_suite(suite)
 
     def found(one):
@@ -143,17 +138,13 @@ def accuracy(*right):
 
 
 def test_the_best_checkpoint_of_each_run_on_each_set():
+    of_a = {"run@start": (1, 1, 1, 1), "run@1": (1, 0, 0, 0), "run@2": (1, 1, 0, 0)}
+    of_a |= {"other@7": (1, 1, 1, 1), "recipe.toml": (0,)}
+    by_set = {"a": of_a, "b": {"run@1": (1, 1), "run@2": (1, 0)}}
     results = [
         Evaluated(data, name, scores=accuracy(*right))
-        for data, name, right in (
-            ("a", "run@start", (1, 1, 1, 1)),
-            ("a", "run@1", (1, 0, 0, 0)),
-            ("a", "run@2", (1, 1, 0, 0)),
-            ("b", "run@1", (1, 1)),
-            ("b", "run@2", (1, 0)),
-            ("a", "other@7", (1, 1, 1, 1)),
-            ("a", "recipe.toml", (0,)),
-        )
+        for data, of in by_set.items()
+        for name, right in of.items()
     ]
     found = {(best.data, best.evaluation, best.of, best.estimate.value) for best in best_of(results)}
     assert found == {("a", "run@start", 3, 1.0), ("b", "run@1", 2, 1.0)}

@@ -28,15 +28,10 @@ class Model(torch.nn.Module):
 
 
 def config_of(model=(("policy", "vllm"),), **learner):
-    return Config.model_validate(
-        {
-            "model": {"tiny": {}, **dict(model)},
-            "learner": {"beta": 0.0, "minibatches": 1, **learner},
-            "train": {"steps": 4, "sample_batch_size": 1},
-            "held_out": {"every": 2},
-            "debate": {"num_agents": 3, "num_rounds": 2, "final_ballot": False},
-        }
-    )
+    tables = {"model": {"tiny": {}, **dict(model)}, "learner": {"beta": 0.0, "minibatches": 1, **learner}}
+    tables |= {"train": {"steps": 4, "sample_batch_size": 1}, "held_out": {"every": 2}}
+    tables |= {"debate": {"num_agents": 3, "num_rounds": 2, "final_ballot": False}}
+    return Config.model_validate(tables)
 
 
 def test_a_token_takes_two_operations_a_weight_and_its_weights_are_read_once():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -206,10 +207,8 @@ def test_engines_elsewhere_take_nothing_of_the_learners_gpu(vllm, async_level, s
     assert [line.endswith(words) for line in engine] == ([] if words is None else [True])
 
 
-SLEEPS = [
-    *(("auto", 0, 3, True), ("auto", 0, 1, False), ("auto", 0, 5, False), ("auto", 1, 3, False)),
-    (True, 0, 1, False),
-]
+SLEEPS = [("auto", 0, 3, True), ("auto", 0, 1, False), ("auto", 0, 5, False), ("auto", 1, 3, False)]
+SLEEPS += [(True, 0, 1, False)]
 
 
 @pytest.mark.parametrize(("sleep", "level", "learning", "chosen"), SLEEPS)
@@ -228,9 +227,7 @@ def test_an_engine_sleeps_where_both_fit_only_so(sleep, level, learning, chosen,
     assert found.too_large is (found.memory.peak > 2**33)
 
 
-@pytest.mark.parametrize(
-    ("level", "vllm"), [(1, {}), (0, {"engines": 1}), (0, {"servers": ["http://localhost:8000/v1"]})]
-)
+@pytest.mark.parametrize(("level", "vllm"), [(1, {}), (0, {"engines": 1}), (0, {"servers": ["http://h/v1"]})])
 def test_what_samples_meanwhile_cannot_sleep(level, vllm, tmp_path):
     with pytest.raises(ValueError, match=r"model\.vllm\.sleep = true: "):
         beside(tmp_path, vllm=vllm | {"sleep": True}, train={"async_level": level})
@@ -277,12 +274,8 @@ def test_the_time_rests_on_what_was_measured(needs, tmp_path):
     unknown = replace(needs, there=2**30)
     assert time_line(unknown, None, here=False).startswith("  time    not known: ")
     sheet = time_line(replace(needs, there=79 * 2**30), None, here=False)
-    assert sheet.startswith("  time    at least ")
-    assert ": 3 steps of " in sheet
-    assert sheet.endswith(
-        "; by the peak of an H100 SXM's data sheet and the time to launch kernels; nothing was run "
-        "on that GPU"
-    )
+    assert re.match("  time    at least .*: 3 steps of .*; by the peak of an H100 SXM's data sheet", sheet)
+    assert sheet.endswith("; nothing was run on that GPU")
 
 
 def test_a_start_and_a_plan_tell_the_same_time_in_the_same_words(needs, monkeypatch):

@@ -43,8 +43,11 @@ def chat(*contents, roles=("system", "user", "assistant", "user")):
     return tuple(Message(role, text) for role, text in zip(roles, contents, strict=False))
 
 
-def as_dicts(messages):
-    return [{"role": message.role, "content": message.content} for message in messages]
+def templated(tokenizer, messages, **options):
+    """What the tokenizer's own chat template makes of the messages."""
+    said = [{"role": message.role, "content": message.content} for message in messages]
+    options |= {"tokenize": True, "add_generation_prompt": True}
+    return tokenizer.apply_chat_template(said, **options)["input_ids"]
 
 
 def with_specials(base, extra, template, **flags):
@@ -55,9 +58,8 @@ def with_specials(base, extra, template, **flags):
     copy = PreTrainedTokenizerFast(
         tokenizer_object=base.backend_tokenizer, bos_token="<s>", eos_token="</s>", unk_token="<unk>"
     )
-    copy.add_tokens(
-        [AddedToken(text, special=True, normalized=False, **flags) for text in extra], special_tokens=True
-    )
+    extra = [AddedToken(text, special=True, normalized=False, **flags) for text in extra]
+    copy.add_tokens(extra, special_tokens=True)
     copy.chat_template = template
     return copy
 
@@ -66,10 +68,8 @@ def with_specials(base, extra, template, **flags):
 @pytest.mark.parametrize("thinking", [True, False])
 def test_ordinary_text_equals_the_chat_template(trained_tokenizer, text, thinking):
     messages = chat("You debate.", text, "Fine.", text)
-    expected = trained_tokenizer.apply_chat_template(
-        as_dicts(messages), tokenize=True, add_generation_prompt=True, enable_thinking=thinking
-    )["input_ids"]
     encoder = PromptEncoder(trained_tokenizer, chat=True, thinking=thinking)
+    expected = templated(trained_tokenizer, messages, enable_thinking=thinking)
     assert list(encoder.encode(messages)) == expected
 
 
@@ -77,13 +77,8 @@ def test_ordinary_text_equals_the_chat_template(trained_tokenizer, text, thinkin
 @given(text=st.text(alphabet=st.characters(exclude_characters="\u2003<[", codec="utf-8"), max_size=30))
 def test_any_text_without_tags_equals_the_chat_template(trained_tokenizer, text):
     messages = chat("Rules.", text)
-    expected = trained_tokenizer.apply_chat_template(
-        as_dicts(messages), tokenize=True, add_generation_prompt=True
-    )
-    assert (
-        list(PromptEncoder(trained_tokenizer, chat=True, thinking=True).encode(messages))
-        == expected["input_ids"]
-    )
+    encoder = PromptEncoder(trained_tokenizer, chat=True, thinking=True)
+    assert list(encoder.encode(messages)) == templated(trained_tokenizer, messages)
 
 
 @pytest.mark.parametrize("text", BENIGN)
@@ -92,9 +87,8 @@ def test_templates_that_trim_write_a_bos_or_swallow_spaces_do_so_here(trained_to
     names = re.findall(r"<\|\w+\|>", template)
     tokenizer = with_specials(trained_tokenizer, names, template, rstrip=template == PHI)
     messages = chat("You debate. ", text)
-    expected = tokenizer.apply_chat_template(as_dicts(messages), tokenize=True, add_generation_prompt=True)
     ids = list(PromptEncoder(tokenizer, chat=True).encode(messages))
-    assert ids == expected["input_ids"]
+    assert ids == templated(tokenizer, messages)
     assert ids.count(tokenizer.bos_token_id) == (template == LLAMA)
 
 
@@ -149,9 +143,8 @@ def test_raw_prompt_for_base_models_with_one_bos(trained_tokenizer):
     bare = list(PromptEncoder(tokenizer, chat=False, raw_prompt=write).encode(messages))
     assert bare == backend.encode(text, add_special_tokens=False).ids
     bos = tokenizer.bos_token_id
-    tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
-        single="<s> $A", special_tokens=[("<s>", bos)]
-    )
+    written = TemplateProcessing(single="<s> $A", special_tokens=[("<s>", bos)])
+    tokenizer.backend_tokenizer.post_processor = written
     assert list(PromptEncoder(tokenizer, chat=False, raw_prompt=write).encode(messages)) == [bos, *bare]
 
 

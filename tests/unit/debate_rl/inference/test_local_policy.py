@@ -14,9 +14,8 @@ from debate_rl.inference.local import Batcher, LocalPolicy, end_tokens
 
 def request(seed=0, *, debate="a", agent=0, round_=0, text="hello", **rest):
     fields = {"temperature": 1.0, "max_tokens": 12, "stop": ()} | rest
-    return SampleRequest(
-        messages=(Message("user", text),), seed=seed, debate=debate, turn=TurnId(agent, round_), **fields
-    )
+    message, turn = Message("user", text), TurnId(agent, round_)
+    return SampleRequest(messages=(message,), seed=seed, debate=debate, turn=turn, **fields)
 
 
 @pytest.fixture
@@ -67,9 +66,7 @@ def test_the_stop_string_stays_in_text_and_tokens(policy):
 
 
 def test_results_do_not_depend_on_company_or_order(policy):
-    requests = [
-        request(seed, agent=seed % 3, debate=str(seed // 3), text="hi" * (seed % 4)) for seed in range(9)
-    ]
+    requests = [request(n, agent=n % 3, debate=str(n // 3), text="hi" * (n % 4)) for n in range(9)]
     together = ask(policy, requests)
     backwards = ask(policy, requests[::-1])[::-1]
     alone = [ask(policy, [one])[0] for one in requests]
@@ -84,9 +81,8 @@ def test_temperature_is_applied(policy):
     assert len({completion.tokens for completion in cold}) == 1
     hot = ask(policy, [request(seed, temperature=3.0) for seed in range(4)])
     assert len({completion.tokens for completion in hot}) == 4
-    assert max(sum(c.logprobs) / len(c.logprobs) for c in hot) < min(
-        sum(c.logprobs) / len(c.logprobs) for c in cold
-    )
+    means = [[sum(one.logprobs) / len(one.logprobs) for one in each] for each in (hot, cold)]
+    assert max(means[0]) < min(means[1])
 
 
 def test_version_and_weights(make_tiny):
@@ -100,10 +96,9 @@ def test_version_and_weights(make_tiny):
     assert policy.version == 6
     with pytest.raises(ValueError, match=r"unknown \['nonsense'\]"):
         asyncio.run(policy.update({**other.state_dict(), "nonsense": torch.zeros(1)}, 7))
+    less = {name: value for name, value in other.state_dict().items() if name != "model.norm.weight"}
     with pytest.raises(ValueError, match=r"missing \['model\.norm\.weight'\]"):
-        asyncio.run(
-            policy.update({k: v for k, v in other.state_dict().items() if k != "model.norm.weight"}, 7)
-        )
+        asyncio.run(policy.update(less, 7))
     with pytest.raises(ValueError, match="state dict or None, got int"):
         asyncio.run(policy.update(3, 7))
     assert policy.version == 6
@@ -158,9 +153,7 @@ def test_end_tokens_come_from_everywhere(make_tiny):
 
 def test_base_models_get_raw_prompts(make_tiny):
     model, tokenizer = make_tiny()
-    policy = LocalPolicy(
-        model, tokenizer, chat=False, raw_prompt=lambda messages: f"Q: {messages[0].content} A:"
-    )
+    policy = LocalPolicy(model, tokenizer, chat=False, raw_prompt=lambda said: f"Q: {said[0].content} A:")
     completion = ask(policy, [request(text="1+1?<|end|>")])[0]
     assert tokenizer.decode(completion.prompt_tokens) == "Q: 1+1?<|end|> A:"
     assert tokenizer.eos_token_id not in completion.prompt_tokens
@@ -237,9 +230,8 @@ def test_an_error_reaches_everybody_and_the_next_batch_works():
     log = Counting(fail_at=1)
 
     async def gathered():
-        return await asyncio.gather(
-            *(log.queue.submit(("a", 0, a)) for a in range(3)), return_exceptions=True
-        )
+        asked = (log.queue.submit(("a", 0, agent)) for agent in range(3))
+        return await asyncio.gather(*asked, return_exceptions=True)
 
     assert [str(error) for error in asyncio.run(gathered())] == ["out of memory"] * 3
     assert asyncio.run(gathered()) == ["a.0.0", "a.0.1", "a.0.2"]

@@ -11,18 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
+from debate_rl.inference import sampler
 from debate_rl.inference.decoding import TokenText
 from debate_rl.inference.qwen3 import Qwen3Steps, fits
-from debate_rl.inference.sampler import (
-    Draw,
-    ModelSteps,
-    RowStop,
-    StopWatch,
-    draw_tokens,
-    likely_only,
-    sample_batch,
-    steps_for,
-)
+from debate_rl.inference.sampler import Draw, ModelSteps, RowStop, StopWatch
 
 PIECES = ["<solution>", "</solution>", "<think>", "</think>", " 1", " 2", " 11"]
 
@@ -40,15 +32,14 @@ def path(request):
 def run(tiny, draws, path=None, *, ends=()):
     model, tokenizer = tiny
     watch = StopWatch(TokenText(tokenizer), model.config.vocab_size)
-    return sample_batch(model, draws, ends=frozenset(ends), watch=watch, steps=path and path(model))
+    return sampler.sample_batch(model, draws, ends=frozenset(ends), watch=watch, steps=path and path(model))
 
 
 def draws_of(count, *, length=12, max_tokens=20, temperature=1.0, **rest):
     """Prompts of different lengths, some of them equal."""
     prompts = [tuple(range(6 + i % 5, 6 + i % 5 + length - i % 4)) for i in range(count)]
     return [
-        Draw(prompt, max_tokens - i % 3, temperature, seed=1000 + i, **rest)
-        for i, prompt in enumerate(prompts)
+        Draw(one, max_tokens - i % 3, temperature, seed=1000 + i, **rest) for i, one in enumerate(prompts)
     ]
 
 
@@ -98,12 +89,9 @@ def test_greedy_equals_generate(tiny, path):
     model, tokenizer = tiny
     draws = [Draw(tuple(range(6 + n, 16)), 15, 0, seed=n) for n in range(4)]
     for draw, drawn in zip(draws, run(tiny, draws, path, ends=[tokenizer.eos_token_id]), strict=True):
-        expected = model.generate(
-            torch.tensor([draw.prompt]),
-            attention_mask=torch.ones(1, len(draw.prompt), dtype=torch.long),
-            max_new_tokens=15,
-            do_sample=False,
-        )
+        prompt = torch.tensor([draw.prompt])
+        whole = {"attention_mask": torch.ones_like(prompt), "max_new_tokens": 15, "do_sample": False}
+        expected = model.generate(prompt, **whole)
         assert list(drawn.tokens) == expected[0, len(draw.prompt) :].tolist()
 
 
@@ -122,16 +110,13 @@ def test_the_tokens_follow_the_distribution(tiny, path):
     assert chisquare(cells.numpy(), expected.numpy()).pvalue > 0.01
 
 
+EDGES = [0.0, 0.0999, 0.1001, 0.5999, 0.6001]
+
+
 @pytest.mark.parametrize(
     ("masses", "temperatures", "uniform", "drawn", "probabilities"),
     [
-        (
-            [0.1, 0.2, 0.3, 0.4],
-            [1.0] * 5,
-            [0.0, 0.0999, 0.1001, 0.5999, 0.6001],
-            [0, 0, 1, 2, 3],
-            [0.1, 0.1, 0.2, 0.3, 0.4],
-        ),
+        ([0.1, 0.2, 0.3, 0.4], [1.0] * 5, EDGES, [0, 0, 1, 2, 3], [0.1, 0.1, 0.2, 0.3, 0.4]),
         ([0.0, 1.0, 0.0], [1.0] * 3, [0.0, 0.5, 1 - 2**-53], [1, 1, 1], [1.0] * 3),  # never without mass
         # p = (.2, .8): at T = 0.5 it is (.04, .64) / .68, at T = 2 (.447, .894) / 1.342
         ([0.2, 0.8], [0.5, 2.0, 0.0], [0.0] * 3, [0, 0, 1], [0.04 / 0.68, 0.4472136 / 1.3416408, 0.8]),
@@ -139,9 +124,8 @@ def test_the_tokens_follow_the_distribution(tiny, path):
 )
 def test_inversion_and_temperature_by_hand(masses, temperatures, uniform, drawn, probabilities):
     logits = torch.tensor([masses]).log().repeat(len(uniform), 1)
-    tokens, logprobs = draw_tokens(
-        logits, torch.tensor(temperatures), torch.tensor(uniform, dtype=torch.float64)
-    )
+    warm = torch.tensor(temperatures)
+    tokens, logprobs = sampler.draw_tokens(logits, warm, torch.tensor(uniform, dtype=torch.float64))
     assert tokens.tolist() == drawn
     assert logprobs.exp().tolist() == pytest.approx(probabilities)
 
@@ -149,7 +133,7 @@ def test_inversion_and_temperature_by_hand(masses, temperatures, uniform, drawn,
 def likely(probabilities, top_p=1.0, top_k=0):
     """Return the probabilities that a row keeps, rounded to six digits."""
     logps = torch.tensor([probabilities], dtype=torch.float64).log()
-    kept = likely_only(logps, torch.tensor([top_p]), torch.tensor([top_k])).exp()[0]
+    kept = sampler.likely_only(logps, torch.tensor([top_p]), torch.tensor([top_k])).exp()[0]
     return [round(p, 6) for p in kept.tolist()]
 
 
@@ -268,7 +252,7 @@ def test_stops_in_real_tokenizers(trained_tokenizer, text):
 
 
 def test_the_fast_path_is_chosen_for_small_plain_models_only(make_tiny):
-    assert isinstance(steps_for(make_tiny()[0]), Qwen3Steps)
+    assert isinstance(sampler.steps_for(make_tiny()[0]), Qwen3Steps)
     assert not fits(make_tiny(lora_rank=2)[0])
     assert not fits(make_tiny(seed=3)[0].to(torch.bfloat16))
 

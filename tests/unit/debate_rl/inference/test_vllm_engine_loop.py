@@ -77,9 +77,7 @@ def test_a_cancelled_request_is_dropped():
     ("broken", "prompts", "answers"),
     [(True, ([1], [1]), ["the engine died"] * 2), (False, ([], [1]), ["an empty prompt", "answer 1"])],
 )
-def test_what_the_engine_raises_goes_to_everybody_and_a_refusal_to_its_request_alone(
-    broken, prompts, answers
-):
+def test_what_the_engine_raises_goes_to_everybody_and_a_refusal_to_its_request(broken, prompts, answers):
     engine = Engine()
     loop, engine.broken = EngineLoop(engine), broken
 

@@ -15,14 +15,7 @@ import torch
 
 from debate_rl.inference import vllm_weights
 from debate_rl.inference.remote import Gone
-from debate_rl.inference.vllm_weights import (
-    LearntWeights,
-    Link,
-    Transfer,
-    memory_folder,
-    write_weights,
-    written_bytes,
-)
+from debate_rl.inference.vllm_weights import Link, Transfer, memory_folder, write_weights, written_bytes
 
 MODEL = torch.nn.Linear(3, 2)
 LEFT = """
@@ -93,18 +86,12 @@ def test_an_engine_is_met_once_and_told_the_version_last(senders):
     link = Link(Transfer("ipc", "bfloat16"), engine)
     link.send(MODEL, 4)
     link.send(MODEL, 5)
-    update = [
-        ("start_weight_update", {}, None),
-        ("update_weights", {"update_info": {"names": ["weight", "bias"]}}, None),
-    ]
+    update = [("start_weight_update", {}, None)]
+    update += [("update_weights", {"update_info": {"names": ["weight", "bias"]}}, None)]
     how = {"rank": 0, "packed": True, "packed_buffer_size_bytes": 2**28}
-    assert engine.calls == [
-        ("init_weight_transfer_engine", {"init_info": {"how": how}}, None),
-        *update,
-        ("finish_weight_update", {}, 4),
-        *update,
-        ("finish_weight_update", {}, 5),
-    ]
+    met = ("init_weight_transfer_engine", {"init_info": {"how": how}}, None)
+    ends = [("finish_weight_update", {}, version) for version in (4, 5)]
+    assert engine.calls == [met, *update, ends[0], *update, ends[1]]
     assert len(senders) == 1
     assert not senders[0].aborted.is_set()
 
@@ -118,7 +105,7 @@ def test_what_an_engine_fails_with_is_raised_and_the_sender_waits_no_longer(erro
 
 
 def test_weights_come_in_the_engines_type_and_a_chunk_holds_the_largest():
-    source = LearntWeights(MODEL, torch.bfloat16)
+    source = vllm_weights.LearntWeights(MODEL, torch.bfloat16)
     assert source.largest == 2 * 3 * 2
     assert [(name, value.dtype, tuple(value.shape)) for name, value in source] == [
         ("weight", torch.bfloat16, (2, 3)),
@@ -158,9 +145,7 @@ def test_without_a_folder_in_memory_it_lies_on_the_disk(memory, monkeypatch):
 
 
 @pytest.mark.parametrize(("free", "in_memory"), [(349, False), (350, True)])
-def test_memory_without_room_for_the_newest_weights_and_those_before_is_left(
-    free, in_memory, memory, monkeypatch
-):
+def test_memory_without_room_for_newer_and_older_weights_is_left(free, in_memory, memory, monkeypatch):
     monkeypatch.setattr(vllm_weights.shutil, "disk_usage", lambda _: SimpleNamespace(free=free))
     with memory_folder(175) as own:
         assert (Path(own).parent == memory) is in_memory
@@ -180,9 +165,7 @@ def test_the_bytes_of_an_update_are_those_of_its_file(tmp_path):
 @pytest.mark.parametrize("lora_rank", [0, 4])
 def test_weights_that_find_no_room_are_said_in_one_line(lora_rank, make_tiny, tmp_path, files_of_at_most):
     model, _ = make_tiny(lora_rank=lora_rank)
-    cannot = (
-        rf"^{tmp_path / 'version_1'}: cannot write the weights: .*; make room for them \(in a container: "
-    )
+    cannot = rf"^{tmp_path / 'version_1'}: cannot write the weights: .*; make room for them \("
     with files_of_at_most(1024), pytest.raises(ValueError, match=cannot) as found:
         write_weights(model, tmp_path / "version_1", dtype="float32")
     assert "\n" not in str(found.value)

@@ -57,15 +57,9 @@ def turn_of(id, text, protocol, problem, *, ballot, reason):
     shown = tuple(TurnId(seat, id.round - 1) for seat in range(3)) if id.round else ()
     compared = tuple(one for one in shown if protocol.judge_own or one.agent != id.agent)
     completion = Completion((), (), (), text, reason, 3, token_count=len(text))
-    parsed = read_reply(
-        completion,
-        handles=HANDLES,
-        own=None if protocol.judge_own else HANDLES[id.agent],
-        due=len(compared) >= 2,
-        in_thinking=False,
-        ballot=ballot,
-        kind=problem.kind,
-    )
+    own, due = None if protocol.judge_own else HANDLES[id.agent], len(compared) >= 2
+    about = {"due": due, "in_thinking": False, "ballot": ballot, "kind": problem.kind}
+    parsed = read_reply(completion, handles=HANDLES, own=own, **about)
     return Turn(id, HANDLES[id.agent], shown, completion, parsed, compared, ballot=ballot)
 
 
@@ -93,9 +87,8 @@ def printed_debate(record, **options):
 @pytest.fixture
 def tied():
     """All votes are ties, so that the winner is drawn by lot."""
-    return make(
-        [[solved(4), solved(5), solved(4)], [judged("Q2 = M4"), judged("K7 = M4"), judged("K7 = Q2")]]
-    )
+    ballot = [judged("Q2 = M4"), judged("K7 = M4"), judged("K7 = Q2")]
+    return make([[solved(4), solved(5), solved(4)], ballot])
 
 
 @pytest.fixture
@@ -104,10 +97,7 @@ def circle():
 
     Round 1: all right; the ballot has a tie, a vote cast twice, and lines that are no votes.
     """
-    return make(
-        [
-            [solved(4), solved(5), solved(6)],
-            [solved(4, "Q2 > M4"), solved(4, "M4 > K7"), solved(4, "K7 > Q2")],
-            [judged("Q2 = M4"), judged("K7 > M4\nM4 < K7\nK7 ? M4"), judged("K7 > Q2\nQ2 > K7\nZ9 > Q2")],
-        ]
-    )
+    answers = [solved(4), solved(5), solved(6)]
+    votes = [solved(4, "Q2 > M4"), solved(4, "M4 > K7"), solved(4, "K7 > Q2")]
+    ballot = [judged("Q2 = M4"), judged("K7 > M4\nM4 < K7\nK7 ? M4"), judged("K7 > Q2\nQ2 > K7\nZ9 > Q2")]
+    return make([answers, votes, ballot])

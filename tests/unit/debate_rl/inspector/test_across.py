@@ -70,12 +70,9 @@ def test_debates_of_training_and_of_evaluations_stand_by_the_steps_learnt_from(r
         before = {path: path.stat().st_mtime_ns for path in (run / "evaluations").rglob("*")}
         found = across(store, "p")
         assert before == {path: path.stat().st_mtime_ns for path in (run / "evaluations").rglob("*")}
-        assert [(one.ref, one.evaluation, one.step) for one in found.held] == [
-            ("0.0", "", 0),
-            ("step_000500-aa:0.0", "step_000500-aa", 0),
-            ("step_000002-bb:0.1", "step_000002-bb", 2),
-            ("3.0", "", 3),
-        ]
+        refs = ["0.0", "step_000500-aa:0.0", "step_000002-bb:0.1", "3.0"]
+        assert [(one.ref, one.step) for one in found.held] == [*zip(refs, (0, 0, 2, 3), strict=True)]
+        assert [one.evaluation for one in found.held] == ["", "step_000500-aa", "step_000002-bb", ""]
         assert (found.problem, found.question, found.gold) == ("p", "What?", "4")
         assert (found.total, found.notes) == (4, ())
         held = found.held[2]
@@ -148,19 +145,14 @@ def test_two_debates_turn_by_turn_and_vote_by_vote():
     votes = [(2, B, A, "left"), (0, B, C, "left"), (1, A, C, "right")]
     after = record(3, ("4", "4"), text="so it was", votes=votes, names=("Ann", "Bob", "Dan"))
     found = compare(before, after, ("0.0", "3.0"))
-    assert (found.before, found.after) == ("0.0", "3.0")
+    assert (found.before, found.after, found.same_votes) == ("0.0", "3.0", 0)
     assert found.notes == ("agents have other personas (2: Cyd, then Dan)",)
-    assert [(v.judge.agent, v.before, v.after, v.kind) for v in found.votes] == [
-        (0, "tie", "first", "changed"),
-        (1, None, "second", "new"),
-        (2, "first", "second", "reversed"),
-    ]
-    assert found.same_votes == 0
-    assert [(t.turn, t.answers, t.grades) for t in found.turns][:3] == [
-        (A, ("4", "4"), (True, True)),
-        (B, ("5", "4"), (False, True)),
-        (C, (None, None), ("missing", "missing")),
-    ]
+    kept, new, turned = ((v.judge.agent, v.before, v.after, v.kind) for v in found.votes)
+    assert (kept, new) == ((0, "tie", "first", "changed"), (1, None, "second", "new"))
+    assert turned == (2, "first", "second", "reversed")
+    assert [t.turn for t in found.turns][:3] == [A, B, C]
+    assert [t.answers for t in found.turns][:3] == [("4", "4"), ("5", "4"), (None, None)]
+    assert [t.grades for t in found.turns][:3] == [(True, True), (False, True), ("missing", "missing")]
     assert [piece.mark + piece.text for piece in found.turns[1].pieces] == [" so it ", "-is 5", "+was 4"]
     assert (found.turns[1].alike, found.turns[3].alike) == (0.5, 1.0)  # two of four words on both sides
     assert found.turns[2].personas == ("Cyd", "Dan")
@@ -170,10 +162,8 @@ def test_two_debates_turn_by_turn_and_vote_by_vote():
 def test_debates_that_should_not_be_compared_say_so():
     protocol = DebateConfig(num_agents=3, num_rounds=1, max_tokens=7)
     other = replace(record(0), debate=replace(record(0, problem="q").debate, protocol=protocol))
-    assert compare(record(0), other).notes == (
-        "the debates are of different problems",
-        "the debates have different protocols",
-    )
+    problems, protocols = compare(record(0), other).notes
+    assert ("different problems" in problems, "different protocols" in protocols) == (True, True)
 
 
 def test_texts_that_are_too_long_are_different_in_the_middle():
@@ -222,7 +212,7 @@ def test_a_debate_of_an_evaluation_opens_by_its_id_in_the_browser(run):
     assert f'href="{address}"' in client.get(f"{base}/across?problem=p").text
     for view in ("", "/graph", "/adoption", "/parse", "/tokens", "/prompt"):
         assert client.get(address + view).status_code == 200, view
-    assert client.get(address + "/why").status_code == 404
-    assert client.get(f"{base}/debate/step_000002-bb%3A0.7").status_code == 404
+    for path in (f"{address}/why", f"{base}/debate/step_000002-bb%3A0.7"):
+        assert client.get(path).status_code == 404
     assert client.get(f"{base}/debate/none%3A0.7").status_code in (404, 422)
     site.close()

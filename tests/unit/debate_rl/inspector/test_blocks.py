@@ -8,14 +8,8 @@ from debate.types import FailureReason, ParseFailure, Span, TurnId
 from debate_rl.inspector.blocks import Layout, Line, Pairs, Section, Table, Text, lines_of
 from debate_rl.inspector.blocks import Span as Words
 from debate_rl.inspector.terminal.widgets import cell
-from debate_rl.inspector.views import adoption_view, debate_view, vote_graphs
-from debate_rl.inspector.views.across import (
-    Comparison,
-    TextPiece,
-    TurnDifference,
-    VoteDifference,
-    comparison_blocks,
-)
+from debate_rl.inspector.views import across, adoption_view, debate_view, vote_graphs
+from debate_rl.inspector.views.across import TextPiece, TurnDifference, VoteDifference
 from debate_rl.inspector.views.debate_blocks import answers_blocks, problem_blocks, turn_card
 from debate_rl.inspector.views.parsing import parsing_blocks
 from debate_rl.inspector.views.votes import votes_blocks, votes_of_turn
@@ -45,12 +39,8 @@ def thinking(record):
 
 def test_every_block_has_its_lines():
     table = Table(("name", ">size", "~>left out"), [("a", "10", "x"), ("bcd", Words("5", "wrong"), "")])
-    blocks = [
-        Section("title\x1b", [Line(("one ", Words("two", "strong")))]),
-        Pairs([("a", "1"), ("long", "2")]),
-        table,
-        Text("first\n\x9bsecond", "words"),
-    ]
+    section = Section("title\x1b", [Line(("one ", Words("two", "strong")))])
+    blocks = [section, Pairs([("a", "1"), ("long", "2")]), table, Text("first\n\x9bsecond", "words")]
     assert plain(blocks).splitlines() == [
         *("", "title<U+001B>", "one two", "a     1", "long  2"),
         *("name  size  left out", "a       10         x", "bcd      5"),
@@ -145,12 +135,10 @@ def test_two_debates_compared_without_colour():
         TurnDifference(A, ("Careful", "Careful"), pieces, True, 0.5, ("4", "5"), (True, False)),
         TurnDifference(TurnId(0, 1), ("Careful", "Careful"), (), False, 1.0, (None, None), (None, None)),
     )
-    votes = (
-        VoteDifference(TurnId(2, 1), A, B, "first", "second"),
-        VoteDifference(TurnId(1, 1), A, C, None, "tie"),
-    )
-    both = Comparison("0.1", "4.2", turns, votes, 3, ("other personas",))
-    shown = plain(comparison_blocks(both))
+    turned = VoteDifference(TurnId(2, 1), A, B, "first", "second")
+    new = VoteDifference(TurnId(1, 1), A, C, None, "tie")
+    both = across.Comparison("0.1", "4.2", turns, (turned, new), 3, ("other personas",))
+    shown = plain(across.comparison_blocks(both))
     assert "other personas\n[-0.1 alone-]  {+4.2 alone+}" in shown
     assert "answer: 4 ✓ right → 5 ✗ wrong" in shown
     assert "Careful, round 0 won, then agent 1, round 0 won (reversed)" in shown

@@ -69,15 +69,13 @@ def test_without_votes_nobody_wins():
 
 
 def test_a_turn_that_was_not_held_leaves_a_gap(circle):
-    held = replace(circle.debate, turns=circle.debate.turns[:-1], votes=())
-    view = debate_view("5.0", replace(circle, debate=held))
-    assert view.turns[2][2] is None
-    assert len(list(view.spoken())) == 8
+    view = debate_view("5.0", held_with(circle, turns=circle.debate.turns[:-1], votes=()))
+    assert (view.turns[2][2], len(list(view.spoken()))) == (None, 8)
 
 
 def test_summaries_and_sections_are_there(circle):
     summary = Summary(1, (TurnId(0, 0),), circle.debate.turns[0].completion, "in short")
-    view = debate_view("5.0", replace(circle, debate=replace(circle.debate, summaries=(summary,))))
+    view = debate_view("5.0", held_with(circle, summaries=(summary,)))
     assert [(one.round, one.text, one.shown) for one in view.summaries] == [(1, "in short", (TurnId(0, 0),))]
     turn = view.turns[0][1]
     texts = {piece.kind: piece.of(turn.text) for piece in turn.pieces}
@@ -111,19 +109,21 @@ def test_pieces_of_a_parsed_text_hold_its_sections(text):
             assert (pieces[kind].start, pieces[kind].end) == (span.start, span.end)
 
 
-def wrong(record, **changes):
+def held_with(record, **changes):
     return replace(record, debate=replace(record.debate, **changes))
 
 
 def test_what_is_no_debate_is_refused_by_field(circle):
     check_record(circle)
     refused = {
-        "debate.personas: 2": wrong(circle, personas=circle.debate.personas[:2]),
+        "debate.personas: 2": held_with(circle, personas=circle.debate.personas[:2]),
         r"debate.turns\[3\].id: 7.1": with_turn(circle, TurnId(0, 1), id=TurnId(7, 1)),
         r"debate.turns\[4\].id: 1.1": with_turn(circle, TurnId(0, 1), id=TurnId(1, 1)),
         r"debate.turns\[6\].ballot: False": with_turn(circle, TurnId(0, 2), ballot=False),
         "0.-1": with_turn(circle, TurnId(0, 1), id=TurnId(0, -1)),
-        r"debate.votes\[0\].left": wrong(circle, votes=(replace(circle.debate.votes[0], left=TurnId(2, 9)),)),
+        r"debate.votes\[0\].left": held_with(
+            circle, votes=(replace(circle.debate.votes[0], left=TurnId(2, 9)),)
+        ),
         "correct: 1 rows": replace(circle, correct=circle.correct[:1]),
         r"correct\[0\]: 1": replace(circle, correct=(circle.correct[0][:1], *circle.correct[1:])),
         r"rewards.judge\[0\]: 2": replace(circle, rewards=replace(circle.rewards, judge=circle.rewards.peer)),
@@ -206,6 +206,5 @@ def test_going_back_to_ones_own_answer_is_no_copy():
 
 
 def test_a_turn_that_was_not_held_has_no_cell(circle):
-    held = replace(circle.debate, turns=circle.debate.turns[1:], votes=())
-    view = adoption_view(replace(circle, debate=held))
+    view = adoption_view(held_with(circle, turns=circle.debate.turns[1:], votes=()))
     assert (view.cells[0][0], view.copies) == (None, ())

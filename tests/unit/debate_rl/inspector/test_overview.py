@@ -80,11 +80,9 @@ def test_it_follows_the_files(runs):
 
 
 def test_lines_in_a_pipe_and_on_a_terminal(runs):
-    assert [line.split() for line in listed(runs)] == [
-        [str(runs / "new"), "6/10", ".50→–", ".50", "–"],
-        [str(runs / "old"), "6/10", ".25→.75", ".55", "0"],
-        [str(runs / "bare"), "6", "–", "–", "–"],
-    ]
+    figures = {"new": "6/10 .50→– .50 –", "old": "6/10 .25→.75 .55 0", "bare": "6 – – –"}
+    wanted = [f"{runs / name} {words}" for name, words in figures.items()]
+    assert [" ".join(line.split()) for line in listed(runs)] == wanted
     written(runs / ("long" * 30), at=10)
     heads, *lines = listed(runs, width=60)
     assert max(map(len, lines)) <= 60
@@ -95,9 +93,7 @@ def test_lines_in_a_pipe_and_on_a_terminal(runs):
     assert first["path"] == str(runs / "old")
 
 
-@pytest.mark.parametrize(
-    "text", ["", "[", "[train]\nsteps = -1", "train = 3", "x" * 100, "[train]\nsteps=1e9"]
-)
+@pytest.mark.parametrize("text", ["", "[", "[train]\nsteps = -1", "train = 3", "x x", "[train]\nsteps=1e9"])
 def test_whatever_lies_there_the_list_is_shown(tmp_path, text):
     written(tmp_path / "run", config=text)
     for name in ("metrics.jsonl", "held_out.jsonl", "run.json"):

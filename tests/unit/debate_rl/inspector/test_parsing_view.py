@@ -73,16 +73,13 @@ def test_held_debates_are_parsed_again_alike(own):
 
 
 def test_what_another_parser_read_is_told_field_by_field(circle):
-    other = ParsedTurn(
-        solution=Span(0, 3), answer="7", failures=(ParseFailure(FailureReason.MISSING_SECTION, "x"),)
-    )
+    failure = ParseFailure(FailureReason.MISSING_SECTION, "x")
+    other = ParsedTurn(solution=Span(0, 3), answer="7", failures=(failure,))
     changed = with_turn(circle, TurnId(0, 1), parsed=other)
     found = {one.field: (one.stored, one.now) for one in reparsed(changed, changed.debate.turn(TurnId(0, 1)))}
     assert {"solution", "evaluation", "comparison", "answer", "ballots", "failures"} < set(found)
-    assert found["answer"] == ("7", "4")
-    assert found["evaluation"][0] == "none"
-    assert found["failures"] == ("missing_section x", "none")
-    assert found["ballots"][0] == "none"
+    assert (found["answer"], found["failures"]) == (("7", "4"), ("missing_section x", "none"))
+    assert (found["evaluation"][0], found["ballots"][0]) == ("none", "none")
     assert found["ballots"][1].startswith("Q2 > M4 at ")
     assert found["solution"][0] == "characters 0 to 3: <so"
 

@@ -10,16 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from debate.types import TurnId
-from debate_rl.inspector.plain import (
-    Printer,
-    json_of,
-    matches,
-    print_figures,
-    print_list,
-    print_matches,
-    printer_for,
-    row_json,
-)
+from debate_rl.inspector import plain
 from transcripts import RunStore, write_step
 
 from .conftest import judged, make, printed_debate, solved, with_turn
@@ -40,12 +31,12 @@ def store(circle, tmp_path):
 
 def printed(show, *arguments, colour=False, width=None, **options):
     stream = io.StringIO()
-    result = show(*arguments[:1], Printer(stream, colour, width), *arguments[1:], **options)
+    result = show(*arguments[:1], plain.Printer(stream, colour, width), *arguments[1:], **options)
     return result, stream.getvalue()
 
 
 def test_a_list_has_headings_and_a_line_a_debate(store):
-    (total, last), text = printed(print_list, store)
+    (total, last), text = printed(plain.print_list, store)
     assert (total, last) == (3, None)
     assert [" ".join(line.split()) for line in text.splitlines()] == [
         "debate winner accuracy judge flags votes malformed problem level tokens",
@@ -56,18 +47,18 @@ def test_a_list_has_headings_and_a_line_a_debate(store):
 
 
 def test_a_page_says_where_the_next_begins(store):
-    (total, last), text = printed(print_list, store, limit=2)
+    (total, last), text = printed(plain.print_list, store, limit=2)
     assert (total, last, len(text.splitlines())) == (3, "5.1", 3)
-    (_, last), text = printed(print_list, store, limit=2, after="5.1")
+    (_, last), text = printed(plain.print_list, store, limit=2, after="5.1")
     assert (last, text.splitlines()[1].split()[0]) == (None, "6.0")
-    (_, last), text = printed(print_list, store, limit=1, newest=True)
+    (_, last), text = printed(plain.print_list, store, limit=1, newest=True)
     assert (last, text.splitlines()[1].split()[0]) == ("6.0", "6.0")
-    assert printed(print_list, store, "step:99") == ((0, None), "")
+    assert printed(plain.print_list, store, "step:99") == ((0, None), "")
 
 
 @pytest.mark.parametrize(("width", "more"), [(30, 8), (45, 7), (60, 5), (200, 0)])
 def test_on_a_terminal_the_lines_fit_and_what_is_left_out_is_told(store, width, more):
-    _, text = printed(print_list, store, colour=True, width=width)
+    _, text = printed(plain.print_list, store, colour=True, width=width)
     *lines, last = [SGR.sub("", line) for line in text.splitlines()]
     assert last == f"{more} columns more at a wider terminal or with --json" if more else len(lines) == 3
     assert lines[0].startswith("debate")
@@ -76,7 +67,7 @@ def test_on_a_terminal_the_lines_fit_and_what_is_left_out_is_told(store, width, 
 
 
 def test_a_list_in_json_has_the_fields_of_filters(store):
-    _, text = printed(print_list, store, as_json=True)
+    _, text = printed(plain.print_list, store, as_json=True)
     rows = [json.loads(line) for line in text.splitlines()]
     first = rows[0]
     assert (first["id"], first["step"], first["problem"], first["source"]) == ("5.0", 5, "p/1", "sums")
@@ -87,20 +78,17 @@ def test_a_list_in_json_has_the_fields_of_filters(store):
 
 
 def test_figures_by_step_and_of_all(store):
-    _, text = printed(print_figures, store)
+    _, text = printed(plain.print_figures, store)
     head, *lines = [line.split() for line in text.splitlines()]
     assert head[:5] == ["step", "debates", "accuracy", "winner", "judge"]
-    assert [line[:4] for line in lines] == [
-        ["5", "2", ".67→1.00", "1.00"],
-        ["6", "1", ".33→.33", "–"],
-        ["all", "3", ".56→.78", "1.00"],
-    ]
-    _, text = printed(print_figures, store, "step:6", as_json=True)
+    wanted = ["5 2 .67→1.00 1.00", "6 1 .33→.33 –", "all 3 .56→.78 1.00"]
+    assert [" ".join(line[:4]) for line in lines] == wanted
+    _, text = printed(plain.print_figures, store, "step:6", as_json=True)
     body = json.loads(text)
     assert (body["schema"], body["filter"], [row["step"] for row in body["steps"]]) == (1, "step:6", [6])
     assert (body["overall"]["debates"], body["overall"]["step"]) == (1, None)
     assert body["overall"]["reward_truth"] == pytest.approx(1 / 3)
-    _, text = printed(print_figures, store, "step:6", width=80)
+    _, text = printed(plain.print_figures, store, "step:6", width=80)
     assert max(map(len, text.splitlines())) <= 80
 
 
@@ -159,14 +147,14 @@ def test_a_debate_in_json(circle):
 
 
 def test_a_search_shows_where_the_words_stand(store):
-    found, text = printed(print_matches, store, r"\boxed{5}")
+    found, text = printed(plain.print_matches, store, r"\boxed{5}")
     line = r": <solution>It is \boxed{5}.</solution>"
     assert (found, text.splitlines()) == (2, [f"5.0 1.0{line}", f"6.0 2.0{line}"])
-    found, text = printed(print_matches, store, "IT is", "step:6", as_json=True)
+    found, text = printed(plain.print_matches, store, "IT is", "step:6", as_json=True)
     match = {"id": "6.0", "turn": [0, 0], "start": 10, "end": 15, "before": "<solution>", "match": "It is"}
     assert json.loads(text.splitlines()[0]) == match | {"after": r" \boxed{4}.</solution>"}
-    assert printed(print_matches, store, "it is", limit=1)[0] == 6
-    assert printed(print_matches, store, "nowhere") == (0, "")
+    assert printed(plain.print_matches, store, "it is", limit=1)[0] == 6
+    assert printed(plain.print_matches, store, "nowhere") == (0, "")
 
 
 @pytest.mark.parametrize(
@@ -182,24 +170,24 @@ def test_a_search_shows_where_the_words_stand(store):
     ],
 )
 def test_words_are_found_as_text_finds_them(words, text, found):
-    assert [text[start:end] for start, end in matches(words, text)] == found
+    assert [text[start:end] for start, end in plain.matches(words, text)] == found
 
 
 WORDS = st.sampled_from(["one", "Two", "öne", "x", "(", "{4}", "=", " ", "\n", "_", "é", "\u0301", "日本"])
 
 
 @given(
-    st.lists(WORDS, max_size=30).map("".join), st.sampled_from(["one", "two x", "x", "öne", "日本", "x = x"])
+    st.lists(WORDS, max_size=9).map("".join), st.sampled_from(["one", "two x", "x", "öne", "日本", "x = x"])
 )
 @example("x =\n x", "x = x")
 def test_a_match_lies_in_the_text(text, words):
-    assert all(0 <= start < end <= len(text) for start, end in matches(words, text))
+    assert all(0 <= start < end <= len(text) for start, end in plain.matches(words, text))
 
 
 def test_a_debate_that_is_found_has_a_match(store):
     for words in ("it is", "fine", "K7 > M4", "boxed*", "nothing", "4"):
         ids = {row.id for row in store.debates(f'text:"{words}"')}
-        _, text = printed(print_matches, store, words)
+        _, text = printed(plain.print_matches, store, words)
         assert {line.split()[0] for line in text.splitlines()} == ids, words
 
 
@@ -222,7 +210,7 @@ def test_colour_and_width_are_a_terminals(monkeypatch, stream, environment, colo
     monkeypatch.delenv("NO_COLOR", raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    printer = printer_for(stream())
+    printer = plain.printer_for(stream())
     assert (printer.colour, printer.width is not None) == (colour, fits)
 
 
@@ -230,8 +218,8 @@ def test_figures_too_large_to_be_added_are_null(run):
     with RunStore.open(run) as store:
         [row] = store.debates(limit=1)
         huge = replace(row, facts=row.facts._replace(reward_peer=float("inf"), reward_truth=float("nan")))
-        found = row_json(huge)
-        figures = json_of(replace(store.overall(), reward_judge=-float("inf")))
+        found = plain.row_json(huge)
+        figures = plain.json_of(replace(store.overall(), reward_judge=-float("inf")))
     assert (found["reward_peer"], found["reward_truth"], figures["reward_judge"]) == (None, None, None)
     assert found["reward_judge"] == row.facts.reward_judge
     json.dumps([found, figures], allow_nan=False)

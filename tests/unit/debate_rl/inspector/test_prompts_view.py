@@ -82,9 +82,7 @@ def test_a_prompt_set_that_is_another_today_is_not_shown(tmp_path):
 def test_without_a_record_of_it_a_shipped_set_is_shown_with_a_note(tmp_path):
     debate, requests = held()
     prompts = DebatePrompts(debate, tmp_path)
-    assert prompts.note == (
-        "prompts as today's prompt set 'default' makes them; the run does not record which version it had"
-    )
+    assert prompts.note.startswith("prompts as today's prompt set 'default' makes them; the run does not")
     assert prompts.of(TurnId(0, 0)).messages == requests[0].messages
     for text in ("", "[1]", '{"data": 3, "starts": {"a": 1}}', '{"starts": [7]}'):
         (tmp_path / "run.json").write_text(text)
@@ -111,15 +109,14 @@ def test_an_own_prompt_set_is_read_only_where_the_run_knows_its_checksum(tmp_pat
 
 def test_plain_lines_have_each_prompt_before_its_reply():
     debate, requests = held(summary=SUMMARY)
-    record = Record(debate, 0, "p")
-    text = printed_debate(record, prompts=DebatePrompts(debate, None))
+    text = text_of(debate, None)
     assert text.count("prompt, user:\n") == len(requests) == 7
     assert "<U+001B>[2J" not in text.split("prompt, user:")[1]  # a prompt has no escape sequence at all
     lines = text.splitlines()
     at, system = lines.index("prompt, system:"), requests[0].messages[0].content.splitlines()
     assert "turn 0.0" in "".join(lines[at - 4 : at])
     assert lines[at + 1 : at + 1 + len(system)] == [("    " + line).rstrip() for line in system]
-    assert "prompt" not in printed_debate(record)
+    assert "prompt" not in printed_debate(Record(debate, 0, "p"))
 
 
 def test_json_has_the_messages(tmp_path):
@@ -134,8 +131,7 @@ def test_json_has_the_messages(tmp_path):
 
 def test_play_shows_them_on_demand():
     def shown(*, prompts):
-        out = io.StringIO()
-        policy = ScriptedPolicy(say)
+        out, policy = io.StringIO(), ScriptedPolicy(say)
         config = DebateConfig(num_rounds=1, summary=SUMMARY)
         stage = Stage(Console(file=out, width=100), config.agent_personas, None, prompts=prompts)
         run_async(hold_debate(PROBLEM, policy, config, seed=5, on_said=stage.show))
@@ -172,9 +168,7 @@ def test_a_prompt_to_a_raw_model_is_shown_as_it_was_sent_with_its_tokens(tmp_pat
     shown = [prompts.of(one.turn) for one in requests]
     assert [one.text for one in shown] == [raw_prompt(one.messages, "tiny") for one in requests]
     assert {one.tokens for one in shown} == {0}  # this policy counted none
-    counted = completed(debate, prompt_count=1234)
-    shown = text_of(counted, tmp_path)
-    assert "prompt, as sent, 1,234 tokens" in shown
+    assert "prompt, as sent, 1,234 tokens" in text_of(completed(debate, prompt_count=1234), tmp_path)
 
 
 def test_with_a_chat_template_the_text_is_decoded_by_the_tokenizer_of_an_export(tmp_path):

@@ -57,8 +57,8 @@ def run(tmp_path):
 
 def test_a_replay_and_one_debate_of_it(run):
     [listed] = replays(run)
-    assert (listed.name, listed.overrides) == ("one", ("rewards.peer=copeland",))
-    assert (listed.debates, listed.changed, listed.problem) == (2, 1, "")
+    found = (listed.name, listed.overrides, listed.debates, listed.changed, listed.problem)
+    assert found == ("one", ("rewards.peer=copeland",), 2, 1, "")
     found = read_replay(run, "one")
     asked = found.facts.asked
     assert (asked.filter, asked.steps, asked.own["group_size"]) == ("winner:wrong", (0, None), 4)

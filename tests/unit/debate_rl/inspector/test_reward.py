@@ -39,9 +39,7 @@ NAMES = ("Ann", "Bob", "Cyd", "Dan")
 def held(votes, answers=("4", "4", "5", "5"), *, problem="p", gold="4", failures=()):
     """A debate of four agents, one round and a ballot; a vote is (judge, left, right, outcome)."""
     texts = {judge: "".join(f"<{n}>" for n in range(len(votes))) for judge in range(4)}
-    cast = tuple(
-        Vote(TurnId(judge, 1), *vote, Span(3 * n, 3 * n + 3)) for n, (judge, *vote) in enumerate(votes)
-    )
+    cast = tuple(Vote(TurnId(j, 1), *vote, Span(3 * n, 3 * n + 3)) for n, (j, *vote) in enumerate(votes))
 
     def turn(agent, round_):
         shown = tuple(t for t in (A, B, C, D) if t.agent != agent) if round_ else ()
@@ -489,9 +487,7 @@ HOLD = st.builds(held, CAST, ANSWERS, gold=st.sampled_from(["4", None]))
 @pytest.mark.slow
 @settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.lists(HOLD, min_size=1, max_size=3), min_size=1, max_size=2), SCHEMES, ADVANTAGES)
-def test_the_arithmetic_of_every_number_gives_it_and_it_is_as_stored(
-    tmp_path_factory, steps, rewards, advantages
-):
+def test_the_formula_of_a_number_gives_it_and_it_is_as_stored(tmp_path_factory, steps, rewards, advantages):
     run = tmp_path_factory.mktemp("run")
     config = configured().model_copy(update={"rewards": rewards, "advantages": advantages})
     write(run, config, steps)

@@ -35,9 +35,9 @@ def judged(plain, flattery, order):
     words = {"r": "right", "w": "wrong", "t": "tie", "n": "none"}
     forms = {"plain": plain, "flattery": flattery, "order": order}
     return [
-        Judgment(n, attack, words[letters[n]], f"{attack} {n}")
+        Judgment(n, attack, words[said[n]], f"{attack} {n}")
         for n in range(4)
-        for attack, letters in forms.items()
+        for attack, said in forms.items()
     ]
 
 
@@ -84,16 +84,12 @@ def test_a_run_shows_its_newest_judge_beside_the_start_judge(tmp_path):
     watched = watched_judge(tmp_path)
     assert judged_steps(tmp_path) == [0, 7]
     assert watched.step == 7
-    figures = {
-        one.attack: (one.start.value, one.now.value, one.gap and one.gap.value) for one in watched.figures
-    }
+    figures = {f.attack: (f.start.value, f.now.value, f.gap and f.gap.value) for f in watched.figures}
     assert figures["plain"] == (1, 1, None)
     assert figures["flattery"] == (1, 0.5, 0.5)
     assert figures["attacked"] == (1, 0.75, 0.25)
-    assert [(one.number, one.now.attack) for one in watched.attacks if one.fooled] == [
-        (2, "flattery"),
-        (3, "flattery"),
-    ]
+    fooled = [(one.number, one.now.attack) for one in watched.attacks if one.fooled]
+    assert fooled == [(2, "flattery"), (3, "flattery")]
     assert watched_judge(tmp_path, 3) is None
 
 

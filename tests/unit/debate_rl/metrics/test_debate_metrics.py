@@ -38,15 +38,8 @@ def ballot(agent: int, *, failures: tuple[ParseFailure, ...] = ()) -> Turn:
     shown = tuple(TurnId(a, 0) for a in range(3))
     compared = tuple(t for t in shown if t.agent != agent)
     completion = Completion((1,) * 20, (2, 3), (0.0, 0.0), "vote", "stop", 0, (0, 4))
-    return Turn(
-        TurnId(agent, 1),
-        "ABC"[agent],
-        shown,
-        completion,
-        ParsedTurn(failures=failures),
-        compared,
-        ballot=True,
-    )
+    parsed = ParsedTurn(failures=failures)
+    return Turn(TurnId(agent, 1), "ABC"[agent], shown, completion, parsed, compared, ballot=True)
 
 
 def vote(judge: int, left: int, right: int, outcome: Outcome) -> Vote:
@@ -64,10 +57,8 @@ def debate(answers: list[str | None], votes: list[Vote], problem: str = "p") -> 
 MIXED = debate(["4", "5", None], [vote(2, 0, 1, "left"), vote(1, 2, 0, "left")])
 MIXED_TABLE = ((True,), (False,), ("missing",))
 # All right; 0 and 1 call a tie, 2 votes twice the same. Nothing is decidable.
-ALIKE = debate(
-    ["4", "4.0", "4"],
-    [vote(0, 1, 2, "tie"), vote(1, 0, 2, "tie"), vote(2, 0, 1, "left"), vote(2, 1, 0, "right")],
-)
+TIES = [vote(0, 1, 2, "tie"), vote(1, 0, 2, "tie"), vote(2, 0, 1, "left"), vote(2, 1, 0, "right")]
+ALIKE = debate(["4", "4.0", "4"], TIES)
 ALIKE_TABLE = ((True,), (True,), (True,))
 
 

@@ -117,9 +117,7 @@ def test_the_figures_that_were_measured_have_a_sentence_each():
     votes = [HeldOut(step, {"a": "?"}, {JUDGE: {"a": (step, 8)}}) for step in (0, 8)]
     direct, judge = sentences(votes)
     assert direct.startswith("Held-out accuracy of one agent alone: without a value before the first step; ")
-    assert judge.startswith(
-        "Held-out judge accuracy: .00 before the first step -> 1.00 after 8 steps, +1.00, "
-    )
+    assert judge.startswith("Held-out judge accuracy: .00 before the first step -> 1.00 after 8 steps, +1.00")
     assert sentences([]) == [sentence([])]
 
 

@@ -33,9 +33,8 @@ def test_what_is_logged_of_a_step_is_what_its_debates_give(tmp_path_factory, ste
         for record, table in zip(step_records(0), tables, strict=False)
     ]
     write_step(folder / "transcripts", 0, records)
-    logged = debate_metrics(
-        *zip(*((r.debate, r.correct, r.rewards) for r in records), strict=True), evaluation="judge"
-    )
+    parts = zip(*((r.debate, r.correct, r.rewards) for r in records), strict=True)
+    logged = debate_metrics(*parts, evaluation="judge")
     with RunStore.open(folder) as store:
         for row in (*store.steps(), store.overall()):
             for name, metric in LOGGED.items():

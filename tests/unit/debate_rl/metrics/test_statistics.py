@@ -109,9 +109,7 @@ def test_an_interval_over_runs_has_the_variance_of_problems_that_they_share():
     """Effects of three runs -.15, 0, .15, of three problems -.15, -.15, .3, and no others: variance .0225 / 3
     of the runs and .0675 / 3 of the problems, .03^2 / (.0075^2 / 2 + .0225^2 / 2) = 3.2 degrees of freedom.
     """
-    shared = [
-        {p: mean + of for p, of in (("a", -0.15), ("b", -0.15), ("c", 0.3))} for mean in (0.05, 0.2, 0.35)
-    ]
+    shared = [{p: m + of for p, of in (("a", -0.15), ("b", -0.15), ("c", 0.3))} for m in (0.05, 0.2, 0.35)]
     found = crossed_mean(runs(*shared), signed=True)
     reach = float(t.ppf(0.975, 3.2)) * sqrt(0.03)
     assert (found.value, found.clusters) == (pytest.approx(0.2), 3)
@@ -142,10 +140,7 @@ def test_an_interval_over_runs_is_no_narrower_than_that_of_the_runs_alone():
 
 def test_runs_without_any_spread_have_the_interval_of_values_that_are_alike():
     found = crossed_mean(runs(*[{"a": 0, "b": 0, "c": 0}] * 3), signed=True)
-    assert (found.low, found.high) == (
-        pytest.approx(0.025 ** (1 / 3) - 1),
-        pytest.approx(1 - 0.025 ** (1 / 3)),
-    )
+    assert (found.low, found.high) == pytest.approx((0.025 ** (1 / 3) - 1, 1 - 0.025 ** (1 / 3)))
     lead = crossed_mean(runs(*[{"a": 2, "b": 2, "c": 2}] * 3), signed=True, most=2)
     assert lead.low == pytest.approx(2 * (2 * 0.025 ** (1 / 3) - 1))
     assert crossed_mean([]) is crossed_mean([{}]) is None

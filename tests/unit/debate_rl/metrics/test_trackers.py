@@ -47,9 +47,7 @@ def test_a_resumed_run_sets_later_lines_aside_and_goes_on(tmp_path: Path):
     assert [(row["step"], row["x"]) for row in aside] == [(2, 2.0), (3, 3.0)]
 
 
-@pytest.mark.parametrize(
-    "line", ["nonsense", '{"step": "1"}', "[" * 100_000, '{"loss": "x"}', '{"loss": true}']
-)
+@pytest.mark.parametrize("line", ["nonsense", '{"step":"1"}', "[" * 100_000, '{"loss":"x"}', '{"loss":true}'])
 def test_a_damaged_line_of_metrics_is_named(tmp_path: Path, line: str):
     (tmp_path / "metrics.jsonl").write_text(f'{{"step": 0}}\n{line}\n')
     with pytest.raises(ValueError, match=r"metrics.jsonl:2: not a line of metrics"):
@@ -179,9 +177,7 @@ def test_figures_are_charted_in_groups_by_the_steps_done_with_those_before_the_f
 @pytest.mark.parametrize(
     ("mode", "there", "sent"), [("online", 5, []), ("online", 4, [4]), ("offline", 9, [4])]
 )
-def test_a_resumed_run_leaves_out_the_steps_that_wandb_has(
-    tmp_path, fake_wandb, mode, there, sent, monkeypatch
-):
+def test_a_resumed_run_leaves_out_steps_that_wandb_has(tmp_path, fake_wandb, mode, there, sent, monkeypatch):
     run = fake_wandb(there)
     config = QUIET.model_copy(update={"wandb": "p"})
     monkeypatch.setenv("WANDB_MODE", mode)
@@ -289,18 +285,12 @@ def record():
 def test_each_turn_is_a_row_with_its_answer_rewards_and_advantages(record):
     rows = list(samples_of(record, 4))
     assert [(row["round"], row["agent"]) for row in rows] == [(r, a) for r in range(3) for a in range(3)]
-    assert {(row["step"], row["debate"], row["problem"], row["gold"]) for row in rows} == {
-        (7, "7.4", "p0", "1")
-    }
+    assert {(r["step"], r["debate"], r["problem"], r["gold"]) for r in rows} == {(7, "7.4", "p0", "1")}
     first, last = rows[0], rows[-1]
     assert (first["answer"], first["grade"], first["ballot"]) == ("1", "right", False)
     assert first["text"] == record.debate.turns[0].completion.text
     assert first["tokens"] == len(record.debate.turns[0].completion.tokens) > 0
-    assert (first["advantage_generator"], first["advantage_judge"], first["advantage_format"]) == (
-        0.5,
-        None,
-        -0.5,
-    )
+    assert [first[f"advantage_{name}"] for name in ("generator", "judge", "format")] == [0.5, None, -0.5]
     assert first["reward_truth"] == 1.0
     assert (last["answer"], last["grade"], last["ballot"]) == (None, "", True)
     assert (last["reward_peer"], last["reward_truth"]) == (None, None)

@@ -171,7 +171,7 @@ def test_a_learning_rate_outside_of_a_tenth_to_once_warns(lr, verdict):
         (False, "vllm", "bfloat16", "float32", "warn"),
     ],
 )
-def test_full_weights_sample_in_the_type_that_they_learn_in(
+def test_full_weights_sample_in_the_type_they_learn_in(
     on_gpu, policy, compute, samples, verdict, monkeypatch
 ):
     device = torch.device("cuda" if on_gpu else "cpu")

@@ -22,18 +22,15 @@ def forecast(votes, majority, problems=60):
 
 NO_SIGN = "no sign, since the interval contains 0"
 VOTES, MAJORITY = "training on votes alone", "training on majorities as pseudo-labels"
+OVER = "training on votes gains"
 
 
 @pytest.mark.parametrize(
     ("votes", "majority", "words"),
     [
         # the pilot's: most answers wrong in the same way
-        (
-            0.9,
-            0.2,
-            (f"{VOTES} gains", f"{MAJORITY} loses", "training on votes gains more than on majorities"),
-        ),
-        (0.52, 0.8, (NO_SIGN, f"{MAJORITY} gains", "training on votes gains less than on majorities")),
+        (0.9, 0.2, (f"{VOTES} gains", f"{MAJORITY} loses", f"{OVER} more than on majorities")),
+        (0.52, 0.8, (NO_SIGN, f"{MAJORITY} gains", f"{OVER} less than on majorities")),
         (0.3, 0.3, (f"{VOTES} loses", f"{MAJORITY} loses", NO_SIGN)),
     ],
 )

@@ -75,33 +75,17 @@ OPEN = Problem("o", "Why?", kind="open")
 @pytest.mark.parametrize(
     ("tables", "problems", "message"),
     [
-        (
-            {"rewards": {"labels": 0.5}},
-            [OPEN],
-            "rewards.labels = 0.5: none of the training problems has a gold",
-        ),
-        (
-            {"rewards": {"label_levels": ["9"]}},
-            [NUMBER],
-            "label_levels: no training problem with a gold answer has level '9'",
-        ),
+        ({"rewards": {"labels": 0.5}}, [OPEN], "rewards.labels = 0.5: none of the training problems"),
+        ({"rewards": {"label_levels": ["9"]}}, [NUMBER], "no training problem .* has level '9'"),
         ({"rewards": {"label_levels": ["9"]}}, [OPEN], "rewards.label_levels: none of the training problems"),
         (
             {"rewards": {"labels": 0.0, "peer_weight": "measured"}},
             [NUMBER],
             'peer_weight = "measured": rewards.labels = 0, but votes are measured on problems with labels',
         ),
-        (
-            {"rewards": {"peer_weight": "measured"}},
-            [OPEN],
-            'peer_weight = "measured": no training problem has a gold answer',
-        ),
+        ({"rewards": {"peer_weight": "measured"}}, [OPEN], "no training problem has a gold answer"),
         ({"rewards": {"pseudo": "voted"}}, [NUMBER], r"every problem has its label.*rewards.labels below 1"),
-        (
-            {"rewards": {"labels": 0.5}, "env": DIFFICULTY},
-            [NUMBER],
-            "measured pass rates .* reveal them",
-        ),
+        ({"rewards": {"labels": 0.5}, "env": DIFFICULTY}, [NUMBER], "measured pass rates .* reveal them"),
     ],
 )
 def test_labels_that_nobody_has_or_that_something_else_reads_are_refused(tables, problems, message):

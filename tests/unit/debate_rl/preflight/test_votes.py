@@ -37,10 +37,8 @@ def debates():
     made: list[Debate] = []
     for id, answers, second in (("a", (4, 5, 5), "right"), ("b", (4, 5, 6), "tie")):
         debate = held([[solution(a), solution(a)] for a in answers], id=id)
-        votes = (
-            Vote(TurnId(1, 1), TurnId(0, 0), TurnId(2, 0), "left"),
-            Vote(TurnId(2, 1), TurnId(0, 0), TurnId(1, 0), second),
-        )
+        first = Vote(TurnId(1, 1), TurnId(0, 0), TurnId(2, 0), "left")
+        votes = (first, Vote(TurnId(2, 1), TurnId(0, 0), TurnId(1, 0), second))
         made.append(replace(debate, votes=votes))
     return made
 
@@ -119,9 +117,7 @@ def test_shared_errors_by_hand():
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 3), st.integers(0, 4)), max_size=20))
 def test_shared_errors_are_at_most_1_and_do_not_depend_on_the_order(votes):
-    found, turned = (
-        shared_errors(*zip(*order, strict=True)) if order else None for order in (votes, votes[::-1])
-    )
+    found, turned = (shared_errors(*zip(*one, strict=True)) if one else None for one in (votes, votes[::-1]))
     assert (found is None) == (turned is None)
     if found is not None:
         assert found.value <= 1

@@ -78,9 +78,7 @@ def evaluations(tmp_path):
 
 
 def sheets_of(path, modes=("lenient",), stops=STOPS):
-    return [
-        sheet for source in sources_of(path) for sheet in regrade(source, modes_named(modes), lambda _: stops)
-    ]
+    return [sheet for one in sources_of(path) for sheet in regrade(one, modes_named(modes), lambda _: stops)]
 
 
 def test_as_sampled_stands_beside_clipped(evaluations):
@@ -109,9 +107,8 @@ def test_of_a_gain_the_part_that_is_stopping_is_told(evaluations):
 def test_a_gain_is_over_an_evaluation_of_the_same_problems(evaluations):
     base, trained = sheets_of(evaluations)
     other = replace(base, source="start-1", problems={"other": next(iter(base.problems.values()))})
-    assert [(gain["source"], gain["base"]) for gain in gains_of([other, base, trained])] == [
-        ("step_000009-1", "model-1")
-    ]
+    [gain] = gains_of([other, base, trained])
+    assert (gain["source"], gain["base"]) == ("step_000009-1", "model-1")
     assert not list(gains_of([other, base]))
 
 

@@ -224,10 +224,8 @@ def test_steps_and_filters_choose_what_is_shown_not_what_is_computed(tmp_path):
 
 def test_debates_of_a_problem_are_cut_into_its_groups():
     [record] = records(0, [ballot()], OWN, {})
-    stored = [
-        replace(record, group=name, debate=replace(record.debate, problem=Problem(name, "?")))
-        for name in "aaaab"
-    ]
+    debates = [replace(record.debate, problem=Problem(name, "?")) for name in "aaaab"]
+    stored = [replace(record, group=debate.problem.id, debate=debate) for debate in debates]
     paid = score_step(stored, replace(OWN, group_size=2))
     of_debates = {transition.debate: transition.group for transition in paid.transitions}
     assert of_debates == {0: 0, 1: 0, 2: 1, 3: 1, 4: 2}

@@ -37,9 +37,7 @@ def make(
         Problem(problem, question, **about),
         tuple(Persona(name, "") for name in WHO[:agents]),
         tuple(turn(a, r) for r in range(rounds + 1) for a in range(agents)),
-        tuple(
-            Vote(TurnId(j, r), TurnId(a, r - 1), TurnId(b, r - 1), outcome) for j, r, a, b, outcome in votes
-        ),
+        tuple(Vote(TurnId(j, r), TurnId(a, r - 1), TurnId(b, r - 1), said) for j, r, a, b, said in votes),
         3,
         0,
         DebateConfig(num_agents=agents, num_rounds=rounds, judge_own=own),
@@ -100,9 +98,8 @@ def records_of(step):
     config = DebateConfig(num_agents=3, num_rounds=2)
     problems = [Problem(f"sum/{n}", f"What is {n} + 1?", str(n + 1), "sums/small") for n in range(4)]
     skill = 0.2 + 0.05 * step
-    policy = scripted_debaters(
-        {p.id: Answers(str(p.answer), ("5", "6")) for p in problems}, solve=(skill,) * 3, judge=0.8
-    )
+    answers = {p.id: Answers(str(p.answer), ("5", "6")) for p in problems}
+    policy = scripted_debaters(answers, solve=(skill,) * 3, judge=0.8)
     return [scored(debate, step) for debate in run_debates(problems * 2, policy, config, seed=step)]
 
 

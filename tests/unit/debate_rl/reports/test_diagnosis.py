@@ -97,9 +97,7 @@ def test_an_evaluation_before_training_comes_first(run_of):
 @pytest.mark.parametrize(
     ("ties", "decidable", "against"), [(0.0, 30.0, True), (20.0, 30.0, False), (0.0, 5.0, False)]
 )
-def test_votes_are_against_truth_only_where_neither_ties_nor_few_votes_explain_it(
-    run_of, ties, decidable, against
-):
+def test_votes_are_against_truth_where_neither_ties_nor_few_votes_explain(run_of, ties, decidable, against):
     wrong = {"judge/accuracy": [0.3] * 4, "votes/valid": [100.0] * 4, "votes/ties": [ties] * 4}
     text = answer("Q4", run_of(**wrong, judge__decidable_votes=[decidable] * 4))[1]
     assert ("prefer wrong solutions" in text) == against

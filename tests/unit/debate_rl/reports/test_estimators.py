@@ -68,9 +68,7 @@ def test_a_side_without_spread_is_as_unsure_as_its_mean(alike):
     assert (both.low, both.high) == pytest.approx((1 - (1 - low) * 2**0.5, 1.0))
     assert both.p == pytest.approx(stats.fisher_exact([[2, 0], [0, 2]]).pvalue)
     for up, down in ((4, 3), (4, 4), (2, 5), (3, 3)):
-        more = intervals.difference(
-            [1.0] * up + [0.0] * down, np.arange(up + down) < up, np.arange(up + down)
-        )
+        more = intervals.difference([1.0] * up + [0] * down, np.arange(up + down) < up, np.arange(up + down))
         assert more.p >= stats.fisher_exact([[up, 0], [0, down]]).pvalue - 1e-9
         assert (more.low <= 0 <= more.high) == (more.p > 0.05)
 

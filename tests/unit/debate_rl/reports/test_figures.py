@@ -154,14 +154,10 @@ def test_self_preference_is_against_other_wrong_work(make_debate):
     ("votes", "kind"), [("01", "primacy"), ("10", "recency"), ("00", "consistency"), ("11", "consistency")]
 )
 def test_two_judges_of_one_pair_in_both_orders(make_debate, votes, kind):
-    cast = [
-        (judge, 1, 0, 1, "left" if vote == "0" else "right")
-        for judge, vote in zip((2, 3), votes, strict=True)
-    ]
+    cast = [(j, 1, 0, 1, "left" if vote == "0" else "right") for j, vote in zip((2, 3), votes, strict=True)]
     order = {2: [0, 1, 2, 3], 3: [1, 0, 2, 3]}
-    debate = make_debate(
-        cast, [[True], [True], [False], [False]], [["4"]] * 4, order=lambda agent: order.get(agent, range(4))
-    )
+    correct = [[True], [True], [False], [False]]
+    debate = make_debate(cast, correct, [["4"]] * 4, order=lambda agent: order.get(agent, range(4)))
     found = {f.name: f.estimate for f in judgment_figures([debate])}
     for name in ("consistency", "primacy", "recency"):
         assert found[f"swaps/{name}"].value == (name == kind)

@@ -62,10 +62,7 @@ def reseated(record, seats):
     for turn in debate.turns:
         shown = tuple(map(moved, turn.shown))
         turns.append(replace(turn, id=moved(turn.id), shown=shown, compared=shown))
-    votes = (
-        replace(vote, judge=moved(vote.judge), left=moved(vote.left), right=moved(vote.right))
-        for vote in debate.votes
-    )
+    votes = (replace(v, judge=moved(v.judge), left=moved(v.left), right=moved(v.right)) for v in debate.votes)
     personas, correct = (by_seat(values, seats) for values in (debate.personas, record.correct))
     debate = replace(debate, personas=personas, turns=tuple(turns), votes=tuple(votes))
     return replace(record, debate=debate, correct=correct)
@@ -112,12 +109,8 @@ def test_the_order_of_debates_and_names_of_problems_change_nothing(make_debate, 
 def test_the_opposite_votes_are_right_where_these_are_wrong(make_debate, data):
     played = data.draw(st.lists(debates(make_debate, ties=False), min_size=1, max_size=4))
     opposite = {"left": "right", "right": "left"}
-    turned = [
-        with_votes(record, lambda vote: replace(vote, outcome=opposite[vote.outcome])) for record in played
-    ]
-    here, there = (
-        {f.name: f.estimate for f in judgment_figures(each) if f.estimate} for each in (played, turned)
-    )
+    turned = [with_votes(record, lambda v: replace(v, outcome=opposite[v.outcome])) for record in played]
+    here, there = ({f.name: f.estimate for f in judgment_figures(x) if f.estimate} for x in (played, turned))
     for name in ("judge/accuracy", "bias/position"):
         if name in here:
             total = 1.0 if name == "judge/accuracy" else 0.0
@@ -131,9 +124,7 @@ def test_the_opposite_votes_are_right_where_these_are_wrong(make_debate, data):
 def test_a_line_written_the_other_way_round_is_the_same_vote(make_debate, data):
     played = data.draw(debates(make_debate))
     opposite = {"left": "right", "right": "left", "tie": "tie"}
-    turned = with_votes(
-        played, lambda vote: replace(vote, left=vote.right, right=vote.left, outcome=opposite[vote.outcome])
-    )
+    turned = with_votes(played, lambda v: replace(v, left=v.right, right=v.left, outcome=opposite[v.outcome]))
     same(values(judgment_figures([played])), values(judgment_figures([turned])))
 
 

@@ -26,9 +26,8 @@ def played(agents, **protocol):
     """Records of three steps by scripted debaters who solve half and judge well."""
     config = DebateConfig(num_agents=agents, num_rounds=2, **protocol)
     problems = [Problem(f"sum/{n}", f"What is {n} + 1?", str(n + 1), "sums/small") for n in range(8)]
-    policy = scripted_debaters(
-        {p.id: Answers(str(p.answer), ("5", "6")) for p in problems}, solve=(0.6, 0.4) * 2, judge=0.8
-    )
+    answers = {p.id: Answers(str(p.answer), ("5", "6")) for p in problems}
+    policy = scripted_debaters(answers, solve=(0.6, 0.4) * 2, judge=0.8)
     steps = ((step, run_debates(problems, policy, config, seed=step)) for step in range(3))
     return [scored(debate, step) for step, debates in steps for debate in debates]
 

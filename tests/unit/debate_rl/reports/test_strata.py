@@ -20,11 +20,7 @@ def test_halves_of_four_samples_of_which_two_are_right():
     """The problem is in stratum 0 in 1 of 6 splits, in "to .5" in 4, in 1 in 1; the other half mirrors it."""
     found = strata(held_out(0, p=(2, 4)), held_out(9, p=(3, 4)))
     shown = [(one.name, one.problems, one.before, one.after, one.gain.value) for one in found]
-    expected = [
-        ("0", 1 / 6, 1.0, 0.75, -0.25),
-        ("to .5", 4 / 6, 0.5, 0.75, 0.25),
-        ("1", 1 / 6, 0, 0.75, 0.75),
-    ]
+    expected = [("0", 1 / 6, 1, 0.75, -0.25), ("to .5", 4 / 6, 0.5, 0.75, 0.25), ("1", 1 / 6, 0, 0.75, 0.75)]
     assert [row[0] for row in shown] == [row[0] for row in expected]
     for row, wanted in zip(shown, expected, strict=True):
         assert row[1:] == pytest.approx(wanted[1:])

@@ -31,11 +31,7 @@ def report(*paths):
 
 def parts(sections, kind):
     every = [(section, part) for section in sections for part in section.parts]
-    return {
-        getattr(part, "name", number): part
-        for number, (_, part) in enumerate(every)
-        if isinstance(part, kind)
-    }
+    return {getattr(part, "name", n): part for n, (_, part) in enumerate(every) if isinstance(part, kind)}
 
 
 def rows_of(table):
@@ -236,11 +232,7 @@ def test_causes_of_wrong_answers_early_and_late_with_what_shows_them(tmp_path):
         ["not known", "2.1", problem.question, "65", "33", ""],
     ]
     with RunStore.open(tmp_path) as store:
-        assert [store.count(f"cause:{name}") for name in ("arithmetic", "not_known", "extraction")] == [
-            2,
-            2,
-            0,
-        ]
+        assert [store.count(f"cause:{n}") for n in ("arithmetic", "not_known", "extraction")] == [2, 2, 0]
 
 
 def test_graders_share_a_chart_and_so_do_the_forms_in_training_and_held_out(whole):

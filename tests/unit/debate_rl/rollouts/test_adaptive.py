@@ -57,9 +57,8 @@ def rolled(table, *, step=0, **adaptive):
         "train": {"batch_size": len(table), "group_size": most, "adaptive": adaptive or None},
     }
     policy = Sure(table, most)
-    worker = RolloutWorker(
-        Config.model_validate(tables), SimpleNamespace(train=problems, environment=Ones()), policy
-    )
+    data = SimpleNamespace(train=problems, environment=Ones())
+    worker = RolloutWorker(Config.model_validate(tables), data, policy)
     draw = Draw(tuple(range(len(problems))))
     return worker.roll_out(step, lambda _: draw, {}, Clock()), policy
 
@@ -89,9 +88,7 @@ def test_the_debates_held_are_the_first_ones_of_a_full_group(table, chunk, right
     wrong = min(wrong, most - right)
     (full, every), (rollout, policy) = rolled(table), rolled(table, chunk=chunk, right=right, wrong=wrong)
     assert set(policy.asked) <= set(every.asked)  # the same seeds, whatever else is held
-    by_name = {
-        name: [d for d, g in zip(full.debates, full.groups, strict=True) if g == name] for name in full.groups
-    }
+    by_name = {n: [d for d, g in zip(full.debates, full.groups, strict=True) if g == n] for n in full.groups}
     for place, name in enumerate(by_name):
         held = [d for d, g in zip(rollout.debates, rollout.groups, strict=True) if g == name]
         assert held == by_name[name][: len(held)]
@@ -176,11 +173,7 @@ def test_the_first_chunk_is_unbiased_and_baselines_point_the_right_way(chance, c
     ("agents", "adaptive", "said"),
     [
         (3, {"right": 3}, r"train\.adaptive\.chunk"),
-        (
-            3,
-            {"chunk": 2, "right": 5},
-            r"train\.adaptive\.right = 5: .* train\.group_size = 4 debates; ",
-        ),
+        (3, {"chunk": 2, "right": 5}, r"train\.adaptive\.right = 5: .* train\.group_size = 4 debates; "),
         (1, {"chunk": 2, "right": 3}, r"train\.adaptive\.right \+ train\.adaptive\.wrong = 5: "),
     ],
 )

@@ -5,12 +5,7 @@ import pytest
 from debate import Completion, Debate, DebateConfig, Problem, Vote
 from debate.parsing import parse_turn
 from debate.types import Span, Swapped, Turn, TurnId
-from debate_rl.rollouts.controls import (
-    controlled,
-    flip_votes,
-    share_errors,
-    shuffle_votes,
-)
+from debate_rl.rollouts.controls import controlled, flip_votes, share_errors, shuffle_votes
 from envs.answers.keys import plain_key
 from rewards.votes import verdict
 

@@ -104,9 +104,7 @@ def test_silent_problems_are_replaced_until_none_is_missing_or_no_spare_is_left(
 
 def test_rewards_that_are_no_numbers_become_none_and_are_counted():
     inf, nan = float("inf"), float("nan")
-    rewards = Rewards(
-        ((1.0, nan), (None, -inf)), ((0.0, 1.0), (1.0, 1.0)), ((inf,), (0.5,)), ((0.0,), (0.0,))
-    )
+    rewards = Rewards(((1.0, nan), (None, -inf)), ((0.0, 1.0), (1.0, 1)), ((inf,), (0.5,)), ((0.0,), (0.0,)))
     good, bad = drop_nan_rewards(rewards)
     assert bad == 3
     assert good.peer == ((1.0, None), (None, None))

@@ -36,9 +36,8 @@ class Listening:
 def played(tmp_path):
     """A run of three debates, what was asked in them, and their records."""
     config = DebateConfig(num_agents=3, num_rounds=2)
-    scripted = scripted_debaters(
-        {p.id: Answers(str(p.answer), ("5", "6")) for p in PROBLEMS}, solve=(0.6,) * 3, judge=0.7
-    )
+    answers = {p.id: Answers(str(p.answer), ("5", "6")) for p in PROBLEMS}
+    scripted = scripted_debaters(answers, solve=(0.6,) * 3, judge=0.7)
     policy, records = Listening(scripted), []
     for debate in run_debates(PROBLEMS, policy, config, seed=3):
         solved = [turn for turn in debate.turns if not turn.ballot]
@@ -46,9 +45,8 @@ def played(tmp_path):
         table = tuple(tuple(g for t, g in grades.items() if t.agent == agent) for agent in range(3))
         records.append(Record(debate, 0, "g", table, score_debate(debate, table, RewardConfig())))
     write_step(tmp_path / "transcripts", 0, records, tokens=False, seal=True)
-    (tmp_path / "run.json").write_text(
-        json.dumps({"data": {"prompts: default": prompts_checksum("default")}, "starts": []})
-    )
+    facts = {"data": {"prompts: default": prompts_checksum("default")}, "starts": []}
+    (tmp_path / "run.json").write_text(json.dumps(facts))
     return tmp_path, policy.asked, records
 
 

@@ -93,9 +93,7 @@ def test_the_loss_is_that_of_transformers(sft_config, packed):
     labels = torch.full((len(examples), length), -100)
     for row, one in enumerate(examples):
         ids[row, : len(one.ids)] = torch.from_numpy(one.ids)
-        labels[row, : len(one.ids)] = (
-            torch.from_numpy(one.ids).long().where(torch.from_numpy(one.learnt), -100)
-        )
+        labels[row, : len(one.ids)] = torch.tensor(one.ids).long().where(torch.tensor(one.learnt), -100)
     expected = model(input_ids=ids, labels=labels).loss
     expected.backward()
     norm = torch.stack([p.grad.norm() for p in model.parameters() if p.grad is not None]).norm().item()

@@ -33,8 +33,7 @@ def test_a_reply_is_learnt_as_it_is_written():
 
 
 @pytest.mark.parametrize(
-    ("row", "answer"),
-    [({"answer": "2"}, "2"), ({"solution": r"So it is \boxed{ 2 }."}, "2")],
+    ("row", "answer"), [({"answer": "2"}, "2"), ({"solution": r"So it is \boxed{ 2 }."}, "2")]
 )
 def test_a_solution_is_kept_apart_from_the_form_of_a_reply(row, answer):
     [example] = read(**{"problem": "1 + 1?", "solution": "Count."} | row)

@@ -25,9 +25,8 @@ def records():
     found = []
     for debate in run_debates(problems, policy, protocol, seed=1):
         graded, correct = grade_debate(environment, debate)
-        found.append(
-            Record(graded, 3, graded.problem.id, correct, score_debate(graded, correct, RewardConfig()))
-        )
+        rewards = score_debate(graded, correct, RewardConfig())
+        found.append(Record(graded, 3, graded.problem.id, correct, rewards))
     return found
 
 

@@ -24,18 +24,14 @@ def rows(count, **more):
 
 
 def test_every_filter_says_how_many_it_left_out(rows_file, sft_config):
-    twice = [
-        *rows(9),
-        *rows(2),
-        {"question": "1 + 1?", "reply": "Two."},
-        {"question": "4 + 4?", "reply": "8" * 99},
-    ]
+    twice = [*rows(9), *rows(2), {"question": "1 + 1?", "reply": "Two."}]
+    twice += [{"question": "4 + 4?", "reply": "8" * 99}]
     config = sft_config(rows_file(twice), sft={"per_problem": 1, "max_tokens": 60})
     path = Path(config.sft.data[0])
     path.write_text(
         path.read_text().replace('"4 + 4?", "reply": "It is 8."', '"4 + 4?", "reply": "' + "8" * 80 + '"')
     )
-    with pytest.warns(DataWarning, match=r"sft.max_tokens=60: 1 of 9 replies left out \(11.1%\): too long"):
+    with pytest.warns(DataWarning, match=r"sft.max_tokens=60: 1 of 9 replies left out \(11.1%\)"):
         data = load_replies(config)
     assert dict(data.lost) == {
         "duplicates": 2,

@@ -36,9 +36,8 @@ def made(groups, seed=0, protocol=PROTOCOL):
 
 def shown(trace):
     """The answers in a trace's prompt by label, in their order."""
-    return dict(
-        re.findall(r'<work agent="(\w+)" .*?boxed\{(.*?)\}', trace["messages"][-1]["content"], re.DOTALL)
-    )
+    text = trace["messages"][-1]["content"]
+    return dict(re.findall(r'<work agent="(\w+)" .*?boxed\{(.*?)\}', text, re.DOTALL))
 
 
 def test_the_target_names_a_right_solution():

@@ -5,13 +5,7 @@ from __future__ import annotations
 from debate import Completion, Debate, DebateConfig, Persona, Problem, Turn
 from debate.types import ParsedTurn, Span, TurnId
 from debate_rl.evaluation.grading import Graded
-from debate_rl.sft.harvests import (
-    chosen,
-    read_traces,
-    solutions,
-    winners,
-    write_traces,
-)
+from debate_rl.sft.harvests import chosen, read_traces, solutions, winners, write_traces
 from rewards.types import Rewards
 from transcripts import Record, write_step
 
@@ -80,10 +74,7 @@ def test_the_winners_of_a_run_that_are_right_become_solutions(tmp_path):
     ]
     write_step(tmp_path / "transcripts", 0, records, tokens=False, seal=True)
     harvest = winners(tmp_path)
-    assert [(trace["id"], trace["solution"]) for trace in harvest.traces] == [
-        ("p3", "It is 3."),
-        ("p1", "It is 2."),
-    ]
+    assert [(t["id"], t["solution"]) for t in harvest.traces] == [("p3", "It is 3."), ("p1", "It is 2.")]
     assert harvest.rows() == [("all", 4, 2)]
     assert harvest.traces[0]["provenance"] == {"run": tmp_path.name, "step": 0, "policy_version": 3}
 
@@ -100,10 +91,6 @@ def test_files_are_joined_and_read_back(tmp_path):
     traces = read_traces([tmp_path / "a.jsonl", tmp_path / "b.jsonl"])
     kept, lost = chosen(traces, per_problem=1, max_tokens=5, levels=["1"])
     assert kept == [rows[0]]
-    assert lost == {
-        "longer than 5 tokens": 1,
-        "of other levels": 1,
-        "duplicates": 1,
-        "beyond 1 per problem": 1,
-    }
+    told = ("longer than 5 tokens", "of other levels", "duplicates", "beyond 1 per problem")
+    assert lost == dict.fromkeys(told, 1)
     assert chosen(traces)[0] == rows

@@ -247,9 +247,7 @@ def test_summaries_are_written_by_the_model_that_the_recipe_names_and_cost_the_s
     assert [request.turn.agent for request in writer.requests] == [SUMMARIZER]
     assert SUMMARIZER not in {request.turn.agent for request in policy.requests}
     asked = [(one, request) for one in (policy, writer) for request in [*one.requests]]
-    assert answered.tokens_generated == sum(
-        len(run_async(one.sample(request)).tokens) for one, request in asked
-    )
+    assert answered.tokens_generated == sum(len(run_async(p.sample(request)).tokens) for p, request in asked)
 
 
 def test_the_clock_ends_what_it_must(work_on):

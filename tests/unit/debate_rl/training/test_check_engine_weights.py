@@ -40,9 +40,7 @@ def report_of(model, tokenizer, requests=REQUESTS, **changes):
 
 
 def digests_of(model):
-    return {
-        name: digest(value, torch.float32) for name, value, _ in weights_as_computed(model, torch.float32)
-    }
+    return {name: digest(one, torch.float32) for name, one, _ in weights_as_computed(model, torch.float32)}
 
 
 def canary_of(model, tokenizer):
@@ -198,9 +196,7 @@ def lines_of(folder):
     return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
 
 
-def test_a_run_ends_with_its_finished_steps_saved_and_goes_on_once_the_engine_is_right(
-    config, tmp_path, monkeypatch
-):
+def test_a_run_ends_with_finished_steps_saved_and_goes_on_with_a_right_engine(config, tmp_path, monkeypatch):
     monkeypatch.setattr(Engine, "late", 1)  # from the third update on: the first is that of the start
     with pytest.raises(EngineError, match=r"after update 2, stale weights: .*; 2 of 4 steps are saved in "):
         train(config)

@@ -27,9 +27,7 @@ def test_a_signal_raises_at_once_and_the_handlers_come_back():
     with pytest.raises(Stopped) as caught, catch_stops():
         signal.raise_signal(signal.SIGTERM)
     assert (caught.value.signum, caught.value.exit_code, caught.value.at_once) == (15, 143, False)
-    assert (
-        str(caught.value) == "stopped by SIGTERM; the same command resumes from the newest checkpoint, if any"
-    )
+    assert str(caught.value).startswith("stopped by SIGTERM; the same command resumes")
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
 
 

@@ -23,9 +23,7 @@ def read_table(name: str) -> list[list[str]]:
     return [line.split("\t") for line in lines if "\t" in line]
 
 
-ROWS = read_table("grading.tsv") + [
-    [cell.strip("`") for cell in CELL.findall(line)] for line in PAGE.splitlines()
-]
+ROWS = read_table("grading.tsv") + [[c.strip("`") for c in CELL.findall(line)] for line in PAGE.splitlines()]
 INSTRUCTIONS = read_table("instructions.tsv")
 
 
@@ -55,9 +53,7 @@ def test_texts(grader, kind, answer, accepted, why, grade):
 
 
 def test_there_are_rows_and_the_page_names_every_mode():
-    assert [len(graded_rows(columns)) > least for columns, least in ((3, 240), (4, 70), (5, 20))] == [
-        True
-    ] * 3
+    assert [len(graded_rows(columns)) > n for columns, n in ((3, 240), (4, 70), (5, 20))] == [True] * 3
     assert [mode for mode in MODES if f"\n| `{mode}` |" not in PAGE] == []
 
 

@@ -209,9 +209,7 @@ ABSENT += ["run/debate/9.9", "run/debate/x", f"run/debate/0.{10**20:030}", f"run
 ABSENT += ["run/debate/0.0/why?turn=9.9", "run/debate/0.0/tokens?turn=x", "run/debate/0.0/nothing"]
 
 
-@pytest.mark.parametrize(
-    "path", ["/static/../app.py", "/static/..%2fapp.py", *(f"/run/{path}" for path in ABSENT)]
-)
+@pytest.mark.parametrize("path", ["/static/../app.py", "/static/..%2fapp.py", *(f"/run/{p}" for p in ABSENT)])
 def test_what_is_not_there_is_a_page_of_its_own(small, path):
     answer = small.get(path)
     assert answer.status_code == 404
@@ -383,9 +381,7 @@ def test_one_legend_explains_all_graphs_of_a_page(serve, tmp_path, circle):
     page, plain = (client.get(f"/run/run/debate/5.{index}/graph").text for index in (0, 1))
     assert page.count('data-testid="graph-round"') == 2
     assert page.count('data-testid="legend"') == plain.count('data-testid="legend"') == 1
-    assert [mark in text for text in (page, plain) for mark in (' ring"', " void")] == [True] * 2 + [
-        False
-    ] * 2
+    assert [m in text for text in (page, plain) for m in (' ring"', " void")] == [True] * 2 + [False] * 2
     assert re.findall(r'<text class="sub"[^>]*>([^<]*)</text>', plain) == ["✓", "✗", "✗"]
 
 
