@@ -212,5 +212,5 @@ def test_what_cannot_be_graded_is_one_line(tmp_path, evaluations):
         sheets_of(evaluations, ("first_letter",))
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty/evaluation.json").write_text("{}")
-    with pytest.raises(ValueError, match="without replies"):
+    with pytest.raises(ValueError, match="has no replies"):
         sources_of(tmp_path / "empty")
