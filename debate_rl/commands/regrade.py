@@ -99,7 +99,7 @@ def _notes(gains: Sequence[Row], sheets: Sequence[Sheet], clip: str) -> Iterator
         is_family = clip.partition(":")[0] == regrading.FAMILY
         yield f"Clipped at the first of {_SET if is_family else named}; nothing was sampled."
     if gains:
-        yield "'of it stopping': the gain as sampled minus the gain clipped."
+        yield "'from stopping': the gain as sampled minus the gain clipped."
     if any(not gain["paired"] for gain in gains):
         yield "Gains between different problems, such as those of early and late steps, are not paired."
     if count := sum(sheet.open for sheet in sheets):

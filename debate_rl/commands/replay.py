@@ -37,7 +37,7 @@ MAY_CHANGE = ("rewards", "advantages")
 DIFFERS = 1
 """Exit code if the run's own scheme does not reproduce the stored values."""
 CAPTION = (
-    "sign (changed), gained, lost: share of turns; gained had none or 0, lost has none or 0; "
+    "sign, gained, lost: share of turns whose advantage changes sign, was 0 or none, is now 0 or none; "
     "moved: mean |new - old|; peer and truth are the parts of generator"
 )
 

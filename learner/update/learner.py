@@ -70,6 +70,7 @@ class Learner(Steps):
         self.compute = compute_type(model, config.compute)
         self.parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
         check_dtypes(self.parameters)
+        check_products(self.compute, self.parameters)
         models = (model, self.reference.module if self.reference else None) if config.compile else ()
         self._compiled = CompiledLayers(*models)
         if config.gradient_checkpointing is True:  # only in training mode, so sampling is unchanged
@@ -257,3 +258,13 @@ def check_dtypes(parameters: Sequence[nn.Parameter]) -> None:
     if torch.bfloat16 in dtypes:
         why = "updates below 1/256 of a weight are lost in rounding"
         warnings.warn(f"model.dtype=bfloat16 with full weights: {why}; {cure}", stacklevel=4)
+
+
+def check_products(compute: torch.dtype | None, parameters: Sequence[nn.Parameter]) -> None:
+    """Warn about products in bfloat16 on a processor for which torch has no fast kernel of them."""
+    mkldnn = torch.backends.mkldnn.is_available()
+    if compute is not torch.bfloat16 or not mkldnn or any(one.device.type != "cpu" for one in parameters):
+        return
+    if not torch.ops.mkldnn._is_mkldnn_bf16_supported():
+        why = "this processor has no fast products in bfloat16, so training may take ten times as long"
+        warnings.warn(f"learner.compute=bfloat16: {why}; set auto", stacklevel=3)

@@ -14,7 +14,7 @@ from learner.update import head as head_module
 from learner.update.batches import collate
 from learner.update.forward import action_logprobs, compute_type, without_copies
 from learner.update.head import head_logprobs, wide_logits
-from learner.update.learner import Learner
+from learner.update.learner import Learner, check_products
 
 from .conftest import qwen3
 
@@ -169,3 +169,13 @@ def test_layers_computed_again_have_the_same_types(debate_rows):
         Learner(one, config).step(debate_rows())
     for one, other in zip(model.parameters(), plain.parameters(), strict=True):
         torch.testing.assert_close(one, other, atol=1e-6, rtol=1e-5)
+
+
+def test_slow_products_on_a_cpu_are_announced(monkeypatch):
+    parameters = [nn.Parameter(torch.zeros(2))]
+    monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: False)
+    with pytest.warns(UserWarning, match=r"^learner\.compute=bfloat16: "):
+        check_products(BF16, parameters)
+    check_products(None, parameters)
+    monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: True)
+    check_products(BF16, parameters)

@@ -201,5 +201,5 @@ def test_what_cannot_be_graded_is_one_line(tmp_path, evaluations):
     with pytest.raises(ValueError, match="first_letter: works only for multiple choice"):
         sheets_of(evaluations, ("first_letter",))
     (tmp_path / "empty").mkdir()
-    with pytest.raises(ValueError, match="without replies"):
+    with pytest.raises(ValueError, match="has no replies"):
         sources_of(mark(tmp_path / "empty"))

@@ -56,7 +56,7 @@ def test_what_is_not_sure_says_so():
     every = findings([unsure, sure, look("flip/net", p=0.5)])
     found = {finding.look.kind: finding.paragraph().text for finding in every}
     assert found["bias/position"] == "Judges prefer the solution shown first: so and so."
-    assert "Not sure: so and so; chance alone gives one like it in 6% of such reports" in found["bias/length"]
+    assert "Not sure: so and so; without a real difference, 6% of reports show" in found["bias/length"]
     assert found["flip/net"] == "No clear difference: so and so."
 
 
@@ -80,11 +80,11 @@ def test_a_judge_that_gets_worse_is_the_first_finding_and_the_first_sentence():
     assert found[0].look.behind.filter == "step:3..3 judge.accuracy:<0.5"
     report = whole_report([run])
     learned, judge, following = report.answers
-    assert judge.word == "better than a coin, and getting worse"
+    assert judge.word == "better than chance, and getting worse"
     assert judge.text[0].text.startswith("Judges got worse: ")
     assert (judge.tone, following.tone) == ("bad", "bad")
     assert following.text[0].command == "debate inspect run ls 'step:3..3 judge.accuracy:<0.5'"
-    assert learned.word == "not known"
+    assert learned.word == "unknown"
 
 
 LISTED, MADE_UP, MISSES = "2 3", "1 4", "2 6"
@@ -113,11 +113,11 @@ def test_a_kind_of_fault_that_judges_do_not_see_is_red_on_the_first_screen(make_
     assert (found.look.kind, found.state, found.tone) == ("judge/blind_fault", "found", "bad")
     text = "a number that is not listed (50.0% of the votes on decidable pairs); 50.0% "
     assert found.look.detail.startswith(text)
-    assert "of these are right, against 95.0% of all others, -45.0 points" in found.look.detail
+    assert "of these are right, and 95.0% of all other votes, -45.0 points" in found.look.detail
     judge, following = whole_report([run]).answers[1:]
-    assert (judge.word, judge.tone) == ("better than a coin, but not on one kind of fault", "bad")
-    assert judge.text[0].text.startswith("Judges do not see one kind of fault: a number that is not listed")
-    assert following.text[0].text.startswith("Judges do not see one kind of fault: read such votes")
+    assert (judge.word, judge.tone) == ("better than chance, but not on one kind of fault", "bad")
+    assert judge.text[0].text.startswith("Judges are blind to one kind of fault: a number that is not listed")
+    assert following.text[0].text.startswith("Judges are blind to one kind of fault: read votes on")
 
 
 def test_a_fault_that_judges_see_less_often_than_others_is_amber(make_debate):
@@ -125,7 +125,7 @@ def test_a_fault_that_judges_see_less_often_than_others_is_amber(make_debate):
     [found] = faults(run)
     assert (found.look.kind, found.tone) == ("judge/weak_fault", "warn")
     judge = whole_report([run]).answers[1]
-    assert (judge.word, judge.tone) == ("better than a coin, less so on one kind of fault", "warn")
+    assert (judge.word, judge.tone) == ("better than chance, but less on one kind of fault", "warn")
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_a_fall_that_is_not_sure_is_amber():
     [change] = [one for one in findings([*judgment_looks(run)]) if one.look.kind == "judge/change"]
     assert change.doubt == "not sure"
     judge = whole_report([run]).answers[1]
-    assert (judge.word, judge.tone) == ("better than a coin, and perhaps getting worse", "warn")
+    assert (judge.word, judge.tone) == ("better than chance, and possibly getting worse", "warn")
     assert judge.text[0].text.startswith("Not sure: right in 97.0%")
 
 
@@ -173,5 +173,5 @@ def test_several_runs_have_a_line_each():
     found = findings([look for run in runs for look in judgment_looks(run)])
     learned, judge, following = answers(runs, {}, found)
     assert [part.text.partition(":")[0] for part in judge.text] == ["run", "other"]
-    assert judge.text[1].text.startswith("other: better than a coin, and getting worse. Judges got worse: ")
+    assert judge.text[1].text.startswith("other: better than chance, and getting worse. Judges got worse: ")
     assert len(learned.text) == len(following.text) == 2

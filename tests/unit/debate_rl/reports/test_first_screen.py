@@ -73,7 +73,7 @@ def test_a_gain_that_luck_may_make_and_one_that_does_not_matter_are_called_so(ev
 
 
 def test_figures_of_a_later_evaluation_of_all_weights_are_used(evaluated):
-    assert answer(evaluated(evaluation(0, 1, series="s"), at="evaluations/a"))[0] == "not known"
+    assert answer(evaluated(evaluation(0, 1, series="s"), at="evaluations/a"))[0] == "unknown"
     assert answer(evaluated(evaluation(14, 3, series="s"), at="evaluations/b"))[0] == "yes"
 
 
@@ -95,7 +95,7 @@ def test_a_run_with_both_evaluations_never_says_that_steps_are_too_few_for_held_
 def test_without_two_evaluations_the_command_that_makes_them_is_named(whole):
     report = whole_report([judge_run(str(whole))], trained=[load_run(whole)])
     first, _, following = report.answers
-    assert first.word == "not known"
+    assert first.word == "unknown"
     assert f"debate eval {whole} --weights all" in [part.command for part in following.text]
 
 
@@ -144,5 +144,5 @@ def test_final_figures_have_the_first_and_the_last_evaluation_and_say_what_a_gai
     assert [lead[place].split()[0] for place in (0, 3, 4)] == ["-0.800", "-0.400", "0.400"]
     assert rows["debate majority"][0] == "-"  # the first evaluation has no value of it
     assert rows["debate majority"][4] == "one evaluation"
-    assert "That of judge accuracy is on the 20 problems with a value in both" in note
-    assert note.count("with a value in both, each") == 1
+    assert "The difference of judge accuracy is on the 20 problems with a value in both" in note
+    assert note.count("with a value in both; every") == 1

@@ -48,8 +48,8 @@ def test_numbers_intervals_and_debates(one):
 def test_what_has_no_value_says_why(one):
     swaps = tables(judgment_sections(one, ()))["swaps"]
     assert column(swaps, "estimate")["consistency"].text == "none"
-    assert column(swaps, "what it is")["consistency"].text.endswith(
-        '. No value: no pair was shown to judges in both orders: see debate.order = "per_viewer"'
+    assert column(swaps, "meaning")["consistency"].text.endswith(
+        '. No value: no pair was shown in both orders: set debate.order = "per_viewer"'
     )
 
 
@@ -97,9 +97,9 @@ def test_runs_side_by_side():
     first = judged(votes([True, False] * 4, problems), "runs/a")
     second = judged(votes([True] * 7 + [False], [*problems[:4], "x", "y", "z", "w"]), "runs/b")
     [table] = comparison_section([first, second]).parts
-    assert table.columns == ("figure", "runs/a", "runs/b", "minus the first")
+    assert table.columns == ("figure", "runs/a", "runs/b", "minus the first run")
     assert column(table, "runs/b")["judge/accuracy"].text == "0.875"
-    told = column(table, "minus the first")
+    told = column(table, "minus the first run")
     assert told["judge/accuracy"].value == pytest.approx(0.375)
     assert told["judge/accuracy"].text.startswith("0.375 [")
     assert told["winner/correlation"].text == "-"

@@ -85,7 +85,7 @@ def test_every_filter_is_one_and_every_link_is_to_the_run(whole):
 
 def test_transcripts_alone_make_a_report_that_says_what_is_missing(traced, tmp_path):
     texts = {part.text for part in parts(report(traced), Paragraph).values()}
-    assert {f"traced: {NO_METRICS}", "traced: no config.toml: settings are not known"} <= texts
+    assert {f"traced: {NO_METRICS}", "traced: no config.toml: settings are unknown"} <= texts
     run = load_run(traced)
     assert (run.debates, len(run.curves.steps), run.read) == (14 * 8, 14, 14 * 8)
     assert len(run.curves.of("accuracy/round_0")[1]) == 14
@@ -97,7 +97,7 @@ def test_transcripts_alone_make_a_report_that_says_what_is_missing(traced, tmp_p
 def test_status_by_the_last_line_and_no_verdict_on_few_steps(whole):
     run = load_run(whole)
     run.settings = dict(run.settings) | {"train.steps": 100}
-    assert status(run, now=1130.0 + 500) == "still going"
+    assert status(run, now=1130.0 + 500) == "running"
     assert status(run, now=1130.0 + 700) == "stopped"
     write_lines(whole, read_lines(whole)[:4])
     (whole / "transcripts").unlink()
