@@ -186,6 +186,8 @@ def test_coverage_counts_turns_with_an_advantage_other_than_zero():
     assert shares == {"advantages": 0.5} | {f"advantages, {name}": value for name, value in wanted.items()}
     alike = next(coverage_checks([turn(judge=1.0, truth=0.0)], config_of()))
     assert (alike.name, alike.verdict) == ("advantages, truth", "warn")
+    votes = next(coverage_checks([turn(judge=1.0)], config_of(rewards={"truth_weight": 0.0})))
+    assert (votes.name, votes.verdict) == ("advantages, truth", "not used")
     last = [*coverage_checks([None, turn(generator=0.0)], config_of())][-1]
     assert (last.verdict, last.value) == ("bad", 0.0)
 
