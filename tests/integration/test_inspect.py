@@ -81,7 +81,7 @@ def test_a_folder_of_runs_is_listed_and_one_in_it_is_opened(inspect, folder, tmp
 def test_why_tells_every_number_of_a_turn_as_stored(inspect):
     out = inspect("run", "why", "1.2", "--turn", "1.0").out
     assert re.match(r"debate 1\.2, \w\d .+, turn 1\.0, problem ", out)
-    assert "all numbers are as stored" in out.splitlines()
+    assert "all numbers equal the stored values" in out.splitlines()
     found = json.loads(inspect("run", "why", "1.2", "--turn", "1.0", "--json").out)
     assert (found["schema"], found["id"], found["turn"], found["matches"]) == (1, "1.2", [1, 0], True)
     assert found["total"]["generator"]["stored"] == found["total"]["generator"]["value"]
@@ -220,7 +220,7 @@ def test_a_terminal_has_headings_and_colour_unless_told_otherwise(folder):
     assert (code, err[:18]) == (0, "8 debates; next pa")
     assert out.startswith("\x1b[")
     assert len(out.splitlines()) == 5
-    assert "columns more at a wider terminal" in out.splitlines()[-1]
+    assert "columns more in a wider terminal" in out.splitlines()[-1]
     for quiet in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
         code, out, _ = in_terminal(folder, "run", "ls", "--limit", "3", **quiet)
         assert (code, "\x1b" in out) == (0, False)
