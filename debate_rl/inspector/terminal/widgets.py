@@ -183,7 +183,7 @@ class Listing(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
     """Items under column heads, one row each."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter,right", "choose", "open", tooltip="open"),
+        Binding("enter,right", "choose", "open", tooltip="open the selected row"),
         Binding("up,k", "move(-1)", "a row up", show=False),
         Binding("down,j", "move(1)", "a row down", show=False),
         Binding("pageup,b", "page(-1)", "a page up", show=False),

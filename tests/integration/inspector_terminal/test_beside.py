@@ -15,7 +15,7 @@ async def test_the_same_problem_in_other_steps(run, drive):
         await session.press("d", "down", "enter", "x")
         assert "problem sum/1" in session.text
         assert [held.ref for held in session.app.screen.query_one("#held").items] == ["0.1", "1.1", "2.1"]
-        assert "where you came from" in await session.press("enter")
+        assert "that you came from" in await session.press("enter")
         await session.press("down", "enter")
         assert isinstance(session.app.screen, Pager)
         shown = session.app.screen.query_one(Lines).plain

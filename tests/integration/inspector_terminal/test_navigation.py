@@ -184,7 +184,7 @@ async def test_the_grid_chooses_the_turn(run, drive):
 
 @pytest.mark.slow
 async def test_every_panel_and_back(run, drive):
-    wanted = {"v": "votes on round 1", "w": "peer reward", "p": "parser reads the same in all 9 turns"}
+    wanted = {"v": "votes on round 1", "w": "peer reward", "p": "gives the same result for all 9 turns"}
     wanted |= {"a": "equal answers have the same letter", "k": "solution  generator", "i": "What is 0 + 1?"}
     wanted |= {"r": "no replay of this run", "m": "advantage  generator +0.25"}
 
