@@ -29,6 +29,7 @@ MEANINGS: tuple[tuple[str, str], ...] = (
     ("truncated", "number of replies cut at their token limit"),
     ("held-out", "for a run: held-out accuracy of one agent alone, first and last evaluation"),
     ("alarms", "for a run: collapse detectors that fire"),
+    ("state", "for a run: whether it trains on held-out problems, and how a stage of a curriculum ended"),
     ("cycles", "debates with a cycle: A beats B beats C beats A"),
     ("peer", "mean reward for votes received"),
     ("truth", "mean reward for the grade"),
@@ -145,7 +146,9 @@ RUNS: Sequence[Column[Overview]] = (
     Column("held-out", 9, lambda one: "–" if one.before is None else _from_to(one.before, one.after)),
     Column("judge", 5, lambda one: share(one.judge)),
     Column("alarms", 6, _alarms),
-    Column("", 18, lambda one: Span(f"{one.state}: {one.why}" if one.why else one.state, "right"), left=True),
+    Column(
+        "state", 18, lambda one: Span(f"{one.state}: {one.why}" if one.why else one.state, "right"), left=True
+    ),
 )
 
 

@@ -8,7 +8,7 @@ import re
 import shutil
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -17,7 +17,7 @@ from msgspec import UNSET
 from debate.types import Span as TextSpan
 from debate.types import TurnId
 from debate_rl.formatting import counted, json_number, safe
-from debate_rl.inspector.blocks import Block, Layout, Line, Row, Span, Table, lines_of
+from debate_rl.inspector.blocks import Block, Layout, Line, Row, Span, lines_of
 from debate_rl.inspector.lists import DEBATES, RUNS, STEPS, Column, fitting, padded_row, table_of
 from debate_rl.inspector.views import adoption_view, debate_view, parse_forensics, vote_graphs
 from debate_rl.inspector.views.debate_blocks import debate_blocks
@@ -161,8 +161,8 @@ def print_runs(runs: Sequence[Overview], printer: Printer, *, as_json: bool = Fa
             figures = json_of(one)
             printer.json(figures.pop("run") | figures | {"path": str(one.run.path)})
     elif printer.width is None:
-        rows = [[str(run.run.path), *(column.cell(run) for column in RUNS[1:])] for run in runs]
-        printer.blocks([Table([""] * len(RUNS), rows)])
+        path = replace(RUNS[0], name="path", rest=False, cell=lambda one: str(one.run.path))
+        printer.list([path, *RUNS[1:]], runs)
     else:
         printer.list(RUNS, runs)
 

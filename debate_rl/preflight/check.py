@@ -9,7 +9,8 @@ from typing import Literal, TypeAlias
 from debate_rl.formatting import number, short
 from debate_rl.metrics.intervals import Estimate
 
-Verdict: TypeAlias = Literal["ok", "warn", "bad", "not measured"]
+Verdict: TypeAlias = Literal["ok", "warn", "bad", "not measured", "not used"]
+"""The status of a check. "not used": nothing in the rewards of the first step depends on the figure."""
 
 
 @dataclass(frozen=True, slots=True)

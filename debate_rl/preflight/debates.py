@@ -25,7 +25,14 @@ from debate_rl.metrics.debates import debate_metrics, due_pairs_of
 from debate_rl.metrics.intervals import Estimate, clustered_mean
 from debate_rl.metrics.progress import parts_shown
 from debate_rl.preflight.check import Check, above, of_estimate
-from debate_rl.preflight.votes import RoundVotes, forecast_checks, labelled, votes_by_round
+from debate_rl.preflight.votes import (
+    RoundVotes,
+    forecast_checks,
+    labelled,
+    uses_truth,
+    uses_votes,
+    votes_by_round,
+)
 from debate_rl.rollouts.worker import Clock, Rollout, RolloutWorker
 from debate_rl.runs.checkpoint import load_checkpoint
 from debate_rl.runs.weights import newest_weights, start_of
@@ -156,7 +163,7 @@ def debate_checks(examined: Examined, opened: Opened) -> Iterator[Check]:
     rounds = votes_by_round(rollout.debates, rollout.correct, key_of(examined.data.environment))
     for one in rounds:
         yield from _round_checks(one)
-    yield from forecast_checks(labelled(rollout.debates, rollout.correct), rounds)
+    yield from forecast_checks(labelled(rollout.debates, rollout.correct), rounds, examined.config.rewards)
     yield from _text_checks(examined)
     yield from coverage_checks(examined.advantages, examined.config)
     yield mismatch_check(examined, opened.model)
@@ -267,11 +274,13 @@ def coverage_checks(advantages: Sequence[TurnAdvantage | None], config: Config) 
     parts = [one for one in advantages if one is not None]
     credit = ("generator",) if config.rewards.mix == "rewards" else ("truth", "peer")
     critics = ("critic",) if config.debate.protocol == "critique" else ()
+    unused = {"truth": not uses_truth(config.rewards), "peer": not uses_votes(config.rewards)}
     for stream in (*credit, "judge", *critics, "format"):
         share = sum(bool(getattr(one, stream)) for one in parts) / every
-        silent = not share and stream in ("truth", "generator")
+        silent = not share and stream in ("truth", "generator") and not unused.get(stream)
         why = "of turns have an advantage other than 0" + ("; all rewards are equal" if silent else "")
-        yield Check(f"advantages, {stream}", "warn" if silent else "ok", share, why, "env.levels (others)")
+        verdict = "not used" if unused.get(stream) else "warn" if silent else "ok"
+        yield Check(f"advantages, {stream}", verdict, share, why, "env.levels (others)")
     some = sum(bool(one.generator or one.judge or one.critic or one.format) for one in parts) / every
     verdict = "bad" if not some else "warn" if some < COVERED else "ok"
     remedy = "train.group_size (more)"

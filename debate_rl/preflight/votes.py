@@ -20,11 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from debate import Debate
+from debate.ramps import values_of
 from debate.types import TurnId
 from debate_rl.metrics.intervals import Estimate, Numbered, clustered_mean, difference, student
 from debate_rl.preflight.check import Check, of_estimate
 from envs.answers.keys import AnswerKey
 from rewards import Correct
+from rewards.config import RewardConfig
 from rewards.measured import answer_counts, judged_pairs
 from rewards.truth import is_right
 
@@ -181,11 +183,21 @@ def labelled(debates: Sequence[Debate], correct: Sequence[Correct | None]) -> in
     return len({debate.problem.id for debate, known in zip(debates, graded, strict=True) if known})
 
 
-def forecast_checks(problems: int, rounds: Sequence[RoundVotes]) -> Iterator[Check]:
+def uses_truth(rewards: RewardConfig) -> bool:
+    """Return whether ground truth rewards solutions."""
+    return rewards.peer_weight == "routed" or any(values_of(rewards.truth_weight))
+
+
+def uses_votes(rewards: RewardConfig) -> bool:
+    """Return whether votes reward solutions."""
+    return rewards.peer_weight == "routed" or min(values_of(rewards.truth_weight)) < 1
+
+
+def forecast_checks(problems: int, rounds: Sequence[RoundVotes], rewards: RewardConfig) -> Iterator[Check]:
     """Yield the forecast of training without labels, from the first round with votes.
 
     ``problems``: the number of graded problems. With fewer than 50, the only check says that there is no
-    forecast.
+    forecast. A loss is a warning if the rewards use what would lose.
     """
     if problems < LEAST_PROBLEMS or not rounds:
         few = f"needs votes on {LEAST_PROBLEMS} problems with gold answers (--problems), and has {problems}"
@@ -194,16 +206,18 @@ def forecast_checks(problems: int, rounds: Sequence[RoundVotes]) -> Iterator[Che
         return
     first = rounds[0]
     margins = (
-        ("votes", "p_v - 1/2", _over_even(first.votes)),
-        ("majority", "p_m - 1/2", _over_even(first.majority)),
-        ("votes over majority", "p_v - p_m", first.over_majority),
+        ("votes", "p_v - 1/2", _over_even(first.votes), "rewards.truth_weight=1.0"),
+        ("majority", "p_m - 1/2", _over_even(first.majority), "rewards.pseudo=none"),
+        ("votes over majority", "p_v - p_m", first.over_majority, "rewards.pseudo=last_majority"),
     )
-    for name, margin_of, margin in margins:
+    unlabelled, votes = rewards.labels < 1 or rewards.label_levels is not None, uses_votes(rewards)
+    used = {"votes": votes, "majority": rewards.pseudo != "none", "votes over majority": votes and unlabelled}
+    for name, margin_of, margin, remedy in margins:
         sign, (about, gains, loses) = sign_of(margin), WORDS[name]
         said = f"{about} {gains if sign > 0 else loses}" if sign else "no sign, since the interval contains 0"
         why = f"{margin_of} in round {first.round}; without labels: {said}; {TESTED}"
-        verdict = "warn" if sign < 0 and name == "votes" else "ok"
-        yield of_estimate(f"forecast, {name}", verdict, margin, why, "rewards.truth_weight=1.0")
+        verdict = "not used" if not used[name] else "warn" if sign < 0 else "ok"
+        yield of_estimate(f"forecast, {name}", verdict, margin, why, remedy)
 
 
 def sign_of(margin: Estimate) -> int:

@@ -72,7 +72,8 @@ def test_a_folder_of_runs_is_listed_and_one_in_it_is_opened(inspect, folder, tmp
     for name in ("a", "b"):
         (tmp_path / name).symlink_to(folder / "run")
     assert [line.split() for line in inspect(tmp_path).out.splitlines()] == [
-        [f"{tmp_path}/{name}", "2/2", "–", "–", "0"] for name in ("a", "b")
+        ["path", "steps", "held-out", "judge", "alarms", "state"],
+        *([f"{tmp_path}/{name}", "2/2", "–", "–", "0"] for name in ("a", "b")),
     ]
     code, _, err = inspect(tmp_path, "stats")
     assert (code, err.endswith(": a, b\n")) == (2, True)

@@ -159,12 +159,15 @@ def _facts(turn: TurnView) -> list[str | Span]:
 
 
 def _numbers(view: DebateView, turn: TurnView) -> Iterator[tuple[str, Words]]:
-    rewards = (f"{name} {fixed(turn.rewards[name], '+.2f')}" for name in STREAMS)
-    advantages = (f"{name} {fixed(turn.advantages[name], '+.3f')}" for name in ADVANTAGES)
-    yield "reward", "  ".join(rewards)
+    peer, truth, judge, form = (
+        f"{name} {fixed(turn.rewards[name], '+.2f', none='none')}" for name in STREAMS
+    )
+    credit = "generator none" if turn.ballot else f"generator: {peer}, {truth}"
+    advantages = (f"{name} {fixed(turn.advantages[name], '+.3f', none='none')}" for name in ADVANTAGES)
+    yield "reward", f"{credit} · {judge} · {form}"
     why = Span("why?", "page", to_debate(view.id, "why", turn.id), f"why-{named(turn.id)}")
     prompt = Span("prompt", "page", to_debate(view.id, "prompt", turn.id), f"prompt-{named(turn.id)}")
-    yield "advantage", ("  ".join(advantages), "  ", why, " ", prompt)
+    yield "advantage", (" · ".join(advantages), "  ", why, " ", prompt)
 
 
 def _pieces(view: DebateView, turn: TurnView, *, raw: bool, fold: bool) -> Iterator[Text]:

@@ -17,6 +17,7 @@ from debate.prompting.texts import SHIPPED, prompt_path
 from debate.types import SUMMARIZER, Completion, Debate, Message, TurnId
 from debate_rl.evaluation.folder import IDENTITY
 from debate_rl.inspector.blocks import Block, Line, Text
+from debate_rl.inspector.runs import config_of
 from debate_rl.inspector.views.debate import DebateView
 from debate_rl.runs.provenance import prompts_checksum, prompts_key
 
@@ -84,8 +85,12 @@ class DebatePrompts:
 
     @cached_property
     def _tokenizer(self) -> Any:
-        """The tokenizer of the run's model if its file is on this machine, else None."""
-        path = None if self._run is None else _tokenizer_file(self._run, self._model)
+        """The tokenizer of the run's model if it is tiny or its file is on this machine, else None."""
+        if self._run is None:
+            return None
+        if self._model.get("tiny") is not None:
+            return _tiny_tokenizer(self._run)
+        path = _tokenizer_file(self._run, self._model)
         try:
             from tokenizers import Tokenizer
 
@@ -109,6 +114,18 @@ def _model_of(run: Path) -> Mapping[str, Any]:
         return _table(read_toml(run / "config.toml").get("model"))
     except (OSError, ValueError):
         return {}
+
+
+def _tiny_tokenizer(run: Path) -> Any:
+    """Return the tokenizer of a tiny model, which the configuration of the run decides, or None."""
+    from debate_rl.inference.decoding import fast_backend
+    from debate_rl.warm_start.tokenizer import build_tokenizer, tiny_vocabulary
+
+    for home in (run, *run.resolve().parents[:3]):  # a part of an evaluation has none
+        config, _ = config_of(home)
+        if config is not None and config.model.tiny is not None:
+            return fast_backend(build_tokenizer(tiny_vocabulary(config), fallback=config.model.tiny.fallback))
+    return None
 
 
 def _tokenizer_file(run: Path, model: Mapping[str, Any]) -> Path | None:

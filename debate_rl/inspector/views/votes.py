@@ -195,8 +195,9 @@ def _round_of_votes(view: DebateView, graph: RoundGraph) -> Section:
     names = [view.handle(turn, graph.round) for turn in graph.solutions]
     others = range(len(names))
     rows = [(name, *(graph.wins(row, other) for other in others)) for row, name in enumerate(names)]
-    heads = ("beats (wins; = ties)", *(f">{name}" for name in names))
-    blocks += [VoteDrawing(graph, view), Table(heads, rows, name="matrix", kind="plain matrix")]
+    heads = ("beats", *(f">{name}" for name in names))
+    won = Line("valid votes that the row won over the column; = is a tie", "faint")
+    blocks += [VoteDrawing(graph, view), won, Table(heads, rows, name="matrix", kind="plain matrix")]
     blocks += _votes_table(view, [(graph, arrow) for arrow in graph.arrows], name="arrows")
     lines: list[Block] = []
     for line in graph.unread[:MOST_UNREAD]:

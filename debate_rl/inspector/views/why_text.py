@@ -236,6 +236,7 @@ def _part(why: Why, name: str, title: str, facts: Mapping[str, Any], **numbers: 
     return Section(title, blocks, name=f"why-{name}")
 
 
+CAPTIONS = {"votes": "by vote", "opponents": "by opponent", "members": "by turn of the group"}
 HEADS = {"left_right": "sides are", "why_not": "why not", "line": "the judge's line", "ties": ">ties"}
 
 
@@ -250,7 +251,7 @@ def _rows(why: Why, name: str, rows: Sequence[Facts]) -> list[Block]:
 
     heads = [">" * is_number(key) + HEADS.get(key, key.replace("_", " ")) for key in keys]
     cells, more = cut([[_cell(why, row, key) for key in keys] for row in rows], MOST_ROWS)
-    return [Table(heads, cells, name=name, row_name=f"{name}-row", kind="plain"), *more]
+    return [Table(heads, cells, CAPTIONS[name], name=name, row_name=f"{name}-row", kind="plain"), *more]
 
 
 def _cell(why: Why, row: Facts, key: str) -> Words:

@@ -39,9 +39,8 @@ def folder(tmp_path):
 
 
 def model_config(folder, quantization="4bit", **changes):
-    return ModelConfig(
-        **{"name_or_path": folder, "lora_rank": 2, "quantization": quantization, "device": "cpu"} | changes
-    )
+    settings = {"name_or_path": folder, "lora_rank": 2, "quantization": quantization, "device": "cpu"}
+    return ModelConfig(**settings | changes)
 
 
 @pytest.mark.parametrize(

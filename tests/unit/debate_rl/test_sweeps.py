@@ -171,9 +171,8 @@ def test_a_chain_that_cannot_be_is_one_line(tmp_path, text, given, said):
 def test_what_a_run_took_counts_what_it_began_with(tmp_path):
     sweep, arms = chain(tmp_path)
     direct, sft, both, _ = runs_of(sweep, arms)[:4]
-    write_lines(
-        direct, {"tokens/generated": 60, "tokens/completion": 6, "tokens/prompt": 20, "read_tokens": 300}
-    )
+    spent = {"tokens/generated": 60, "tokens/completion": 6, "tokens/prompt": 20, "read_tokens": 300}
+    write_lines(direct, spent)
     write_lines(sft, {"read_tokens": 100}, {"read_tokens": 50})
     write_lines(both, {"tokens/generated": 0, "read_tokens": None})
     # 60 said and 200 read by the sampler; of rows 3 passes, the reference and none before the first update

@@ -51,7 +51,7 @@ def test_every_block_has_its_lines():
 def test_thinking_is_folded_until_asked_and_tags_are_not_shown(circle):
     record = thinking(circle)
     folded, unfolded, raw = card(record), card(record, fold=False), card(record, raw=True)
-    reward = "reward     peer +0.00  truth +1.00  judge –  format +0.00"
+    reward = "reward     generator: peer +0.00, truth +1.00 · judge none · format +0.00"
     assert all(words in folded for words in ("thinking: 10 characters (t shows them)", "truncated", reward))
     assert "    let me see\n" in unfolded
     assert ("let me see" in folded, "<solution>" in unfolded) == (False, False)

@@ -106,7 +106,7 @@ def test_a_debate_is_shown_whole(circle):
         "winner: K7 Analyst, round 1, ✓ right",
         "Q2 Advocate, turn 1.0",
         "answer 5 ✗ wrong",
-        "reward     peer +1.00  truth +1.00  judge –  format +0.00",
+        "reward     generator: peer +1.00, truth +1.00 · judge none · format +0.00",
         "K7 > M4",
         "no: duplicate",
         "– Q2: no vote, not a comparison: K7 ? M4",

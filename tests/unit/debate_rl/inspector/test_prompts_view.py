@@ -8,6 +8,7 @@ import shutil
 import sys
 from pathlib import Path
 
+import tomli_w
 from msgspec.structs import replace
 from rich.console import Console
 from tokenizers import Tokenizer, decoders, models
@@ -19,9 +20,15 @@ from debate.prompting.rendering import raw_prompt
 from debate.prompting.texts import prompt_path
 from debate.types import TurnId
 from debate_rl.commands.play import Stage
+from debate_rl.config import Config
+from debate_rl.config.recipes import load_config
+from debate_rl.evaluation.folder import IDENTITY
+from debate_rl.inference.decoding import fast_backend
 from debate_rl.inspector.views import debate_view
 from debate_rl.inspector.views.prompts import DebatePrompts, prompt_blocks
+from debate_rl.runs.folder import plain_config
 from debate_rl.runs.provenance import prompts_checksum
+from debate_rl.warm_start.tokenizer import build_tokenizer, tiny_vocabulary
 from transcripts import Record
 
 from .conftest import printed_debate
@@ -186,6 +193,20 @@ def test_with_a_chat_template_the_text_is_decoded_by_the_tokenizer_of_an_export(
     assert (after.text, after.tokens) == ("<|user|>two\n+2", 3)
     assert "prompt, as sent" in text_of(debate, tmp_path)
     (tmp_path / "export/tokenizer.json").write_text("{")
+    assert DebatePrompts(debate, tmp_path).of(TurnId(0, 0)).text == ""
+
+
+def test_a_tiny_model_has_its_tokenizer_in_the_configuration(tmp_path):
+    config = load_config(Config, "quickstart")
+    own = fast_backend(build_tokenizer(tiny_vocabulary(config), fallback=config.model.tiny.fallback))
+    debate = completed(held()[0], prompt_tokens=tuple(own.encode("<|user|>Target 8.").ids))
+    (tmp_path / "config.toml").write_text(tomli_w.dumps(plain_config(config)))
+    part = tmp_path / "evaluations/one/debates"
+    part.mkdir(parents=True)
+    (part.parent / IDENTITY).write_text(json.dumps({"of": {"model": {"tiny": {}}}}))
+    for folder in (tmp_path, part):
+        assert DebatePrompts(debate, folder).of(TurnId(0, 0)).text == "<|user|>Target 8."
+    (tmp_path / "config.toml").write_text("[model.tiny]\nlayers = 'many'\n")
     assert DebatePrompts(debate, tmp_path).of(TurnId(0, 0)).text == ""
 
 

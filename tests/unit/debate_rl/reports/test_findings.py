@@ -93,18 +93,14 @@ LISTED, MADE_UP, MISSES = "2 3", "1 4", "2 6"
 
 def of_faults(make_debate, rates, count=60):
     """A run of one decidable vote a debate: ``rates`` has how often it is right, by the wrong answer."""
-    return judged(
-        make_debate(
-            [(2, 1, 0, 1, "left" if number < rate * count else "right")],
-            [[True], [False], [False]],
-            [[LISTED], [wrong], [None]],
-            problem=f"{wrong}.{number}",
-            question="Target 5. Numbers 2 3 6.",
-            source="pair_sum",
-        )
-        for wrong, rate in rates.items()
-        for number in range(count)
-    )
+    about = {"question": "Target 5. Numbers 2 3 6.", "source": "pair_sum"}
+
+    def debate(wrong, rate, number):
+        vote = (2, 1, 0, 1, "left" if number < rate * count else "right")
+        answers = [[LISTED], [wrong], [None]]
+        return make_debate([vote], [[True], [False], [False]], answers, problem=f"{wrong}.{number}", **about)
+
+    return judged(debate(*how, number) for how in rates.items() for number in range(count))
 
 
 def faults(run):
@@ -136,11 +132,8 @@ def test_a_fault_that_judges_see_less_often_than_others_is_amber(make_debate):
     "rates", [{MADE_UP: 0.85, MISSES: 0.9}, {MADE_UP: 0.9}, {MADE_UP: 0.5, MISSES: 0.55}, {}]
 )
 def test_faults_that_judges_see_alike_are_no_finding(make_debate, rates):
-    run = (
-        of_faults(make_debate, rates)
-        if rates
-        else judged([make_debate([(2, 1, 0, 1, "left")], [[True], [True], [False]], [["4"], ["5"], ["6"]])])
-    )
+    undecidable = make_debate([(2, 1, 0, 1, "left")], [[True], [True], [False]], [["4"], ["5"], ["6"]])
+    run = of_faults(make_debate, rates) if rates else judged([undecidable])
     [found] = faults(run)
     assert found.state in ("nothing found", "too few")
     assert "fault" not in whole_report([run]).answers[1].word
@@ -177,9 +170,8 @@ def test_a_fall_that_is_not_sure_is_amber():
 
 def test_several_runs_have_a_line_each():
     runs = [of_rates(0.9, 0.9), replace(of_rates(0.98, 0.7), run="other")]
-    learned, judge, following = answers(
-        runs, {}, findings([look for run in runs for look in judgment_looks(run)])
-    )
+    found = findings([look for run in runs for look in judgment_looks(run)])
+    learned, judge, following = answers(runs, {}, found)
     assert [part.text.partition(":")[0] for part in judge.text] == ["run", "other"]
     assert judge.text[1].text.startswith("other: better than chance, and getting worse. Judges got worse: ")
     assert len(learned.text) == len(following.text) == 2

@@ -56,12 +56,8 @@ def test_what_has_no_value_says_why(one):
 def test_rounds_and_agents_count_from_zero(one):
     found = tables(judgment_sections(one, ()))
     assert set(column(found["by-round"], "accuracy")) == {"round 1", "final ballot"}
-    [chart] = [
-        part
-        for section in judgment_sections(one, ())
-        for part in section.parts
-        if isinstance(part, Chart) and part.name == "accuracy-by-round"
-    ]
+    parts = (part for section in judgment_sections(one, ()) for part in section.parts)
+    [chart] = [part for part in parts if isinstance(part, Chart) and part.name == "accuracy-by-round"]
     assert chart.ticks == ("round 1", "final ballot")
     assert set(column(found["by-agent"], "accuracy")) <= {"agent 0", "agent 1", "agent 2"}
 

@@ -54,21 +54,15 @@ def test_every_turn_with_a_signal_has_its_own_advantages(tmp_path):
         parts = {part.turn: part for part in record.advantages}
         order = [turn.id for turn in record.debate.turns if turn.id in parts]
         assert [part.turn for part in record.advantages] == order
-        of_debate = [
-            (transition, part)
-            for transition, part in zip(transitions, advantages.turns, strict=True)
-            if transition.debate == number
-        ]
+        pairs = zip(transitions, advantages.turns, strict=True)
+        of_debate = [(one, part) for one, part in pairs if one.debate == number]
         assert len(of_debate) == len(record.debate.turns)
         for transition, part in of_debate:
             stored = parts.get(transition.turn.id)
             assert (stored is None) == (part is None)
             if part is not None:
-                assert (stored.generator, stored.judge, stored.format) == (
-                    part.generator,
-                    part.judge,
-                    part.format,
-                )
+                streams = ("generator", "judge", "format")
+                assert all(getattr(stored, name) == getattr(part, name) for name in streams)
                 found += 1
     assert found == advantages.metrics["advantage/turns"] - advantages.metrics["advantage/rows_dropped"]
 

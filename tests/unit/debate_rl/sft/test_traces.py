@@ -13,17 +13,13 @@ from transcripts import Record, write_step
 def debate_of(problem, texts, *, reason="stop", seed=7):
     """A debate of one round in which each agent gave one of the texts as its solution."""
     protocol = DebateConfig(num_agents=len(texts), num_rounds=1)
-    turns = tuple(
-        Turn(
-            TurnId(agent, 0),
-            f"K{agent + 2}",
-            (),
-            Completion((), (), (), text, reason, 3, token_count=len(text)),
-            ParsedTurn(solution=Span(0, len(text)), answer="2"),
-            (),
-        )
-        for agent, text in enumerate(texts)
-    )
+
+    def turn(agent, text):
+        said = Completion((), (), (), text, reason, 3, token_count=len(text))
+        parsed = ParsedTurn(solution=Span(0, len(text)), answer="2")
+        return Turn(TurnId(agent, 0), f"K{agent + 2}", (), said, parsed, ())
+
+    turns = tuple(map(turn, range(len(texts)), texts))
     personas = tuple(Persona(f"P{agent}", "work") for agent in range(len(texts)))
     return Debate(problem, personas, turns, (), seed, 3, protocol)
 
@@ -42,18 +38,9 @@ def test_right_replies_that_came_to_their_end_are_kept_and_counted_by_level():
     ]
     harvest = solutions(replies, {"teacher": "t", "prompts": "abc"})
     [trace] = harvest.traces
-    assert trace == {
-        "id": "p1",
-        "question": "1?",
-        "answer": "2",
-        "kind": "number",
-        "source": "sums",
-        "level": "1",
-        "reply": "It is 2.",
-        "grade": "right",
-        "tokens": 8,
-        "provenance": {"teacher": "t", "prompts": "abc"},
-    }
+    problem = {"id": "p1", "question": "1?", "answer": "2", "kind": "number", "source": "sums", "level": "1"}
+    reply = {"reply": "It is 2.", "grade": "right", "tokens": 8}
+    assert trace == problem | reply | {"provenance": {"teacher": "t", "prompts": "abc"}}
     assert harvest.rows() == [("all", 5, 1), ("1", 2, 1), ("5", 3, 0)]
     assert (harvest.problems, harvest.cut, harvest.ungraded) == (3, 1, 1)
 

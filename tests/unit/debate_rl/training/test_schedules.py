@@ -14,24 +14,13 @@ def config_of(**tables: object) -> Config:
 
 
 def test_the_weights_of_a_step_are_logged_and_others_only_where_they_change():
-    assert schedule_metrics(config_of(), 3) == {
-        "schedule/truth_weight": 0.5,
-        "schedule/lambda_gen": 1.0,
-        "schedule/lambda_judge": 1.0,
-    }
-    config = config_of(
-        rewards={"truth_weight": [[0, 1], [4, 0]]},
-        advantages={"lambda_judge": [[2, 0], [4, 1]]},
-        debate={"temperature": [[0, 1.2], [4, 0.8]]},
-    )
-    assert schedule_metrics(config, 3) == pytest.approx(
-        {
-            "schedule/truth_weight": 0.25,
-            "schedule/lambda_gen": 1.0,
-            "schedule/lambda_judge": 0.5,
-            "schedule/temperature": 0.9,
-        }
-    )
+    tables = {"rewards": {"truth_weight": [[0, 1], [4, 0]]}, "debate": {"temperature": [[0, 1.2], [4, 0.8]]}}
+    tables |= {"advantages": {"lambda_judge": [[2, 0], [4, 1]]}}
+    plain = {"truth_weight": 0.5, "lambda_gen": 1.0, "lambda_judge": 1.0}
+    changed = {"truth_weight": 0.25, "lambda_gen": 1.0, "lambda_judge": 0.5, "temperature": 0.9}
+    for config, wanted in ((config_of(), plain), (config_of(**tables), changed)):
+        found = {name.removeprefix("schedule/"): v for name, v in schedule_metrics(config, 3).items()}
+        assert found == pytest.approx(wanted)
 
 
 def test_the_agents_of_a_step_have_its_temperature_and_evaluations_the_last():

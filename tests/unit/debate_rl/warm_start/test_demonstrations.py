@@ -150,9 +150,7 @@ def repeated(problem, config, seed, solutions):
         others = [label for label in HANDLES if label != handle]
         judged = f"<evaluation>.</evaluation><comparison>{' > '.join(others)}</comparison>"
         solution = f"<solution>{solutions.get(handle, '')}</solution>"
-        return (
-            solution + judged if request.turn.round == 1 else solution if request.turn.round == 0 else judged
-        )
+        return (solution, solution + judged, judged)[request.turn.round]
 
     policy = ScriptedPolicy(say)
     return asyncio.run(hold_debate(problem, policy, config, seed=seed)), policy.requests
