@@ -92,7 +92,7 @@ def _head(name: str, key: Key) -> Text:
 
 
 def _value(default: object) -> str:
-    """Return a default as it is written on the command line.
+    """Return a default in the form of the command line.
 
     >>> _value(None), _value(True), _value("k3"), _value((1, 2))
     ('none', 'true', 'k3', '[1, 2]')

@@ -111,7 +111,7 @@ def advantages_of_step(scored: ScoredStep, scheme: Scheme, ema: MutableMapping[s
     """Return the advantages of a step's turns. ``ema``: running means, which are updated."""
     now = scheme.at_step(scored.step)
     found = turn_advantages(scored.transitions, now.rewards, now.advantages, ema, counted=False)
-    if now.rewards.peer_weight == "measured":  # votes on labelled problems weigh the votes of later steps
+    if now.rewards.peer_weight == "measured":  # votes on labelled problems set the weight of later votes
         pairs = zip(scored.records, scored.credits, strict=True)
         visible = [record.correct if credit.truth == "truth" else None for record, credit in pairs]
         measure(ema, [record.debate for record in scored.records], visible, key_by_itself)

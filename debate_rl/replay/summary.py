@@ -171,7 +171,7 @@ def write_debates(folder: Path, changes: Iterable[DebateChange]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     fresh = folder / _FRESH
     try:
-        fresh.unlink(missing_ok=True)  # a leftover, or a link to somebody's file
+        fresh.unlink(missing_ok=True)  # a file left by a crash, or a link to another file
         with naming(folder / DEBATES), fresh.open("xb") as file:
             for change in changes:
                 file.write(orjson.dumps(line_of(change), option=orjson.OPT_APPEND_NEWLINE))

@@ -384,6 +384,8 @@ def _deciding(config: Config, *, truth: bool) -> Sequence[str]:
     ``truth``: True if the group has truth.
     """
     rewards = config.rewards
-    alone = rewards.peer_weight != "routed" and rewards.mix == "advantages"  # routed: votes where no truth is
+    alone = (
+        rewards.peer_weight != "routed" and rewards.mix == "advantages"
+    )  # routed: votes replace missing truth
     counts = rewards.truth_weight and config.advantages.lambda_gen and alone
     return ("truth",) if truth and counts else ("generator", "judge", "format")
