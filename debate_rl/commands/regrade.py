@@ -53,8 +53,7 @@ def regrade(
 ) -> None:
     """Grade stored replies again in other modes, or cut at stop strings, without a model.
 
-    With --clip, one table shows each part as sampled and clipped, and another table splits each gain over
-    the first weights into better answers and better endings.
+    With --clip, a second table splits each gain over the first weights into better answers and endings.
     """
     compile_filter(filter)  # raises before anything is read
     graders, stops, wanted = modes_named(listed(modes)), regrading.stops_of(clip), steps_of(steps)
