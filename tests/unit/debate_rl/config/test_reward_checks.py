@@ -1,7 +1,5 @@
 """Reward settings that contradict each other are refused in one line, with the way out."""
 
-from __future__ import annotations
-
 import pytest
 from pydantic import ValidationError
 

@@ -1,7 +1,5 @@
 """Suites: what a set takes from all, how it becomes overrides, and what is refused."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

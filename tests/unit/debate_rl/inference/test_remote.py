@@ -1,7 +1,5 @@
 """An object in its own process: calls, errors, cancelling, and what is left when either side ends."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

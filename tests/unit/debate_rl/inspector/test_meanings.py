@@ -1,7 +1,5 @@
 """Every column of a list has a meaning that the help tells, and so has every field of filters."""
 
-from __future__ import annotations
-
 from debate_rl.inspector.lists import DEBATES, MEANINGS, RUNS, STEPS, filter_fields, flags_of
 from debate_rl.inspector.terminal.screens import help_lines
 from transcripts import RunStore, write_step

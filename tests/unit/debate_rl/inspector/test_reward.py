@@ -1,7 +1,5 @@
 """Why this reward: the explanation of a turn against numbers worked out by hand, and the law of formulas."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import fields, replace
 from decimal import Decimal

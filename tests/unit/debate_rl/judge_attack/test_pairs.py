@@ -1,7 +1,5 @@
 """Kept pairs and their judgments as figures, and what each persuader does to a text."""
 
-from __future__ import annotations
-
 from random import Random
 
 import pytest

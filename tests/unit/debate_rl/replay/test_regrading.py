@@ -1,7 +1,5 @@
 """Stored replies graded again, as they were sampled and cut at stop strings, against numbers by hand."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Debates whose rewards are computed again: as they were stored, and what changes worked out by hand."""
 
-from __future__ import annotations
-
 import io
 import json
 from collections import Counter

@@ -1,7 +1,5 @@
 """labels.jsonl as it was written, and as somebody has edited it."""
 
-from __future__ import annotations
-
 from debate_rl.rollouts.records import LabelLedger
 
 

@@ -1,7 +1,5 @@
 """Recipes of supervised training on files in a folder of their own."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Which replies are learnt: filters that say what they leave out, and problems that stay apart."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Which replies become traces, what is said of their yield, and how files of them become one."""
 
-from __future__ import annotations
-
 from debate import Completion, Debate, DebateConfig, Persona, Problem, Turn
 from debate.types import ParsedTurn, Span, TurnId
 from debate_rl.evaluation.grading import Graded

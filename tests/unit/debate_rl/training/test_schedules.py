@@ -1,7 +1,5 @@
 """What a run logs of settings that change, and what a step is held and learnt with."""
 
-from __future__ import annotations
-
 import pytest
 
 from debate_rl.config import Config

@@ -1,7 +1,5 @@
 """False equations in texts: found where they are plain, and never where something else may be meant."""
 
-from __future__ import annotations
-
 import json
 from fractions import Fraction
 from pathlib import Path

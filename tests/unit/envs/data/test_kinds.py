@@ -1,7 +1,5 @@
 """Rows of one file may be of different kinds, each with its own gold and its own grader; text answers."""
 
-from __future__ import annotations
-
 import pytest
 
 from debate import Problem

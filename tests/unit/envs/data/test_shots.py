@@ -1,7 +1,5 @@
 """Examples before a problem: read from rows, drawn by a seed, never the problem itself."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Instructions: cases worked out by hand, both ways, and what no row may ask for."""
 
-from __future__ import annotations
-
 import gc
 import json
 import sys

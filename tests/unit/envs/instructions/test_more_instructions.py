@@ -1,7 +1,5 @@
 """IFBench, Open-Instruct and RLVR-IFeval: edges worked out by hand, and hostile responses."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What counts as a verdict, and what a reply cannot do about it."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
