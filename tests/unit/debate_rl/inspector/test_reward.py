@@ -449,13 +449,11 @@ CAST = st.lists(
     max_size=14,
 )
 ANSWERS = st.lists(st.sampled_from(["4", "5", None]), min_size=4, max_size=4)
+BASELINES, SCALES = ("group", "rloo", "rae", "none"), ("group", "batch", "none")
+KEYS = ("round", "persona", "persona_effect", "debate", "context")
 STREAM = [
     StreamSettings(baseline=baseline, scale=scale, key=key)
-    for baseline, scale, key in product(
-        ("group", "rloo", "rae", "none"),
-        ("group", "batch", "none"),
-        ("round", "persona", "persona_effect", "debate", "context"),
-    )
+    for baseline, scale, key in product(BASELINES, SCALES, KEYS)
     if key in ("round", "persona") or baseline in ("group", "rloo")
 ]
 SCHEMES = st.builds(
