@@ -58,7 +58,7 @@ def test_a_page_says_where_the_next_begins(store):
 def test_on_a_terminal_the_lines_fit_and_what_is_left_out_is_told(store, width, more):
     _, text = printed(plain.print_list, store, colour=True, width=width)
     *lines, last = [SGR.sub("", line) for line in text.splitlines()]
-    assert last == f"{more} columns more at a wider terminal or with --json" if more else len(lines) == 3
+    assert last == f"{more} columns more in a wider terminal or with --json" if more else len(lines) == 3
     assert lines[0].startswith("debate")
     assert max(map(len, lines)) <= width
     assert "\x1b[32m✓ right" in text
@@ -108,7 +108,7 @@ def test_a_debate_is_shown_whole(circle):
         "K7 > M4",
         "no: duplicate",
         "– Q2: no vote, not a comparison: K7 ? M4",
-        "↻ the majorities go in a cycle: K7, Q2, M4",
+        "↻ the majorities form a cycle: K7, Q2, M4",
         "not a comparison K7 ? M4 line 3, column 1",
     ):
         assert part in text, part

@@ -24,7 +24,7 @@ def data_of(*problems: Problem, overlaps: int = 0) -> SimpleNamespace:
 def test_nothing_bad_is_go_and_a_bad_check_names_the_keys():
     fine = Check("a", "warn", 1.0, "so so", "x.y=1")
     assert is_go([fine])
-    assert summary([fine]) == "go: nothing is bad, 1 of 1 checks warn, 0 not measured"
+    assert summary([fine]) == "go: no check is bad, 1 of 1 warn, 0 not measured"
     bad = [Check("b", "bad", None, "no", "x.y=2"), Check("c", "bad", None, "no", "x.y=2")]
     assert not is_go([fine, *bad])
     assert summary([fine, *bad]) == "no go: b, c; set x.y=2"
@@ -50,7 +50,7 @@ def test_data_without_answers_or_with_repeated_questions_is_named():
     whole = {check.name: check.line() for check in inputs.data_checks(data_of(problems[0]))}[
         "missing answers"
     ]
-    assert whole.startswith("ok            missing answers: 0; among 1 problem to be graded")
+    assert whole.startswith("ok            missing answers: 0; among 1 problem of gradable kinds")
 
 
 def test_a_base_tokenizer_that_brings_a_template_is_no_go():
@@ -164,7 +164,7 @@ def test_full_weights_sample_in_the_type_they_learn_in(
     config = config_of(model={"tiny": {}, "policy": policy}, learner={"compute": compute})
     check = inputs.dtype_check(config, torch.nn.Linear(2, 2))
     assert (check.verdict, check.set) == (verdict, f"learner.compute={samples}" * (verdict == "warn"))
-    assert check.why.endswith(f", the sampler in {samples}")
+    assert check.why.endswith(f", and the sampler in {samples}")
 
 
 def test_settings_that_a_source_warns_of_are_those_of_the_report():

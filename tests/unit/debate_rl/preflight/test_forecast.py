@@ -22,7 +22,7 @@ def forecast(votes, majority, problems=60, **rewards):
     return {check.name: check for check in checks}
 
 
-NO_SIGN = "no sign, since the interval contains 0"
+NO_SIGN = "no forecast, because the interval contains 0"
 VOTES, MAJORITY = "training on votes alone", "training on majorities as pseudo-labels"
 OVER = "training on votes gains"
 
@@ -57,7 +57,7 @@ def test_what_the_rewards_do_not_use_is_no_warning():
 def test_fewer_than_50_problems_are_no_forecast():
     [check] = forecast(rate(0.9), rate(0.2), problems=49).values()
     assert (check.verdict, check.value) == ("not measured", None)
-    assert check.why == "needs votes on 50 problems with gold answers (--problems), and has 49 of them"
+    assert check.why == "needs votes on 50 problems with gold answers (--problems), but has 49"
 
 
 def test_without_votes_there_is_no_forecast():
