@@ -1,7 +1,5 @@
 """Models in GGUF files, written here by the package of llama.cpp."""
 
-from __future__ import annotations
-
 import json
 from copy import deepcopy
 

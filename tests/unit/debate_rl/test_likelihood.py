@@ -1,7 +1,5 @@
 """What a reader gives a gold answer, beside the plain computation, and what it is shown."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

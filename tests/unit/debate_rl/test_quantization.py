@@ -3,8 +3,6 @@
 bitsandbytes is for CUDA GPUs here; where it is installed, its CPU backend runs the code past our refusal.
 """
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 
 import numpy as np

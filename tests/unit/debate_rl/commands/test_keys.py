@@ -1,7 +1,5 @@
 """``debate keys``: what can be set, with the defaults that count."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

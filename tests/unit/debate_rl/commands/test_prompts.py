@@ -1,7 +1,5 @@
 """``debate inspect prompts``: what a recipe sends, in text and tokens, and where two of them differ."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Recipes and overrides."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from functools import cache

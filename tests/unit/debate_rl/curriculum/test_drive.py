@@ -1,7 +1,5 @@
 """What follows which stage, and why: decided by held-out files written by hand, no model trained."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

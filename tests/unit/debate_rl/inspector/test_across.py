@@ -1,7 +1,5 @@
 """One problem across steps and evaluated checkpoints, and two debates compared, worked out by hand."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What the views of a debate say, as the lines that plain text and the terminal share."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from debate.types import FailureReason, ParseFailure, Span, TurnId

@@ -1,7 +1,5 @@
 """What a list of runs shows of each, from what the runs wrote; whatever lies there, the list is shown."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a turn read, on every screen; and a line where the record does not tell it."""
 
-from __future__ import annotations
-
 import io
 import json
 import shutil

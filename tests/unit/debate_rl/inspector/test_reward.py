@@ -1,7 +1,5 @@
 """Why this reward: the explanation of a turn against numbers worked out by hand, and the law of formulas."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import fields, replace
 from decimal import Decimal
@@ -459,13 +457,11 @@ CAST = st.lists(
     max_size=14,
 )
 ANSWERS = st.lists(st.sampled_from(["4", "5", None]), min_size=4, max_size=4)
+BASELINES, SCALES = ("group", "rloo", "rae", "none"), ("group", "batch", "none")
+KEYS = ("round", "persona", "persona_effect", "debate", "context")
 STREAM = [
     StreamSettings(baseline=baseline, scale=scale, key=key)
-    for baseline, scale, key in product(
-        ("group", "rloo", "rae", "none"),
-        ("group", "batch", "none"),
-        ("round", "persona", "persona_effect", "debate", "context"),
-    )
+    for baseline, scale, key in product(BASELINES, SCALES, KEYS)
     if key in ("round", "persona") or baseline in ("group", "rloo")
 ]
 SCHEMES = st.builds(

@@ -1,7 +1,5 @@
 """What the inspector shows of debates that stopped, and of solutions that others read shortened."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Pairs are made and judged: by scripted policies whose habits are known."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

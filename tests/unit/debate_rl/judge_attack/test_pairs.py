@@ -1,7 +1,5 @@
 """Kept pairs and their judgments as figures, and what each persuader does to a text."""
 
-from __future__ import annotations
-
 from random import Random
 
 import pytest
@@ -11,23 +9,16 @@ from debate_rl.judge_attack import pairs
 from debate_rl.judge_attack.pairs import as_lines, folder_of, hack_gap, rates, step_file, watched_judge
 from debate_rl.judge_attack.persuaders import MOST, PERSUADERS, WORDS, of_family, persuaded
 
-PAIRS = [
-    pairs.JudgePair(
-        f"p{n}", f"question {n}", "right", "wrong", "own", {"flattery": "wrong!", "order": "wrong"}
-    )
-    for n in range(4)
-]
+ATTACKED = {"flattery": "wrong!", "order": "wrong"}
+PAIRS = [pairs.JudgePair(f"p{n}", f"question {n}", "right", "wrong", "own", ATTACKED) for n in range(4)]
 
 
 def judged(plain, flattery, order):
     """Return judgments of all pairs; a letter each: r(ight), w(rong), t(ie), n(one)."""
     words = {"r": "right", "w": "wrong", "t": "tie", "n": "none"}
     forms = {"plain": plain, "flattery": flattery, "order": order}
-    return [
-        pairs.Judgment(n, attack, words[said[n]], f"{attack} {n}")
-        for n in range(4)
-        for attack, said in forms.items()
-    ]
+    every = [(n, attack, said[n]) for n in range(4) for attack, said in forms.items()]
+    return [pairs.Judgment(n, attack, words[letter], f"{attack} {n}") for n, attack, letter in every]
 
 
 def test_rates_count_only_a_preferred_right_side_and_order_in_both_orders():

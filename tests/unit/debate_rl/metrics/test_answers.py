@@ -1,7 +1,5 @@
 """Figures of sources and of instructions by hand; no majority of free responses."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from statistics import fmean
 

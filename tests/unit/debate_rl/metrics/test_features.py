@@ -1,7 +1,5 @@
 """Figures of single features by hand: labels, programs, critiques."""
 
-from __future__ import annotations
-
 import pytest
 from msgspec import UNSET
 

@@ -1,7 +1,5 @@
 """Evaluations kept by problem, and what is said of two of them, against figures worked out by hand."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Metrics and samples in files, W&B and TensorBoard, and on the screen."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -1,7 +1,5 @@
 """What a run is refused for, or warned of, before it begins."""
 
-from __future__ import annotations
-
 import warnings
 
 import pytest

@@ -1,7 +1,5 @@
 """p_v and p_c, worked out by hand on two debates of three agents."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

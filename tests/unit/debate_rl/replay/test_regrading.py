@@ -1,7 +1,5 @@
 """Stored replies graded again, as they were sampled and cut at stop strings, against numbers by hand."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -16,10 +14,8 @@ from transcripts import Record, write_step
 
 STOPS = ("Question:", "Q:")
 ALONE = DebateConfig(num_agents=1, num_rounds=1)
-PROBLEMS = [
-    Problem(f"p{i}", f"What is 10 + {i}?", answer=f"{10 + i}", source="gsm8k", kind="number")
-    for i in range(4)
-]
+GSM8K = {"source": "gsm8k", "kind": "number"}
+PROBLEMS = [Problem(f"p{i}", f"What is 10 + {i}?", answer=f"{10 + i}", **GSM8K) for i in range(4)]
 RIGHT, WRONG, ENDLESS = "It is {}.", "It is 99.", "It is {}.\n\nQuestion: Tom has 3?"
 BASE = [(ENDLESS, ENDLESS), (ENDLESS, RIGHT), (WRONG, ENDLESS), (WRONG, WRONG)]
 TRAINED = [(RIGHT, RIGHT)] * 3 + [(WRONG, WRONG)]
@@ -50,11 +46,8 @@ def values(line, *names):
 
 
 def write_evaluation(folder, replies, part="self-consistency"):
-    records = [
-        record_of(problem, text.format(problem.answer), text == RIGHT)
-        for problem, texts in zip(PROBLEMS, replies, strict=True)
-        for text in texts
-    ]
+    every = [(p, text) for p, texts in zip(PROBLEMS, replies, strict=True) for text in texts]
+    records = [record_of(p, text.format(p.answer), text == RIGHT) for p, text in every]
     write_step(folder / part, 0, records)
     return mark(folder)
 

@@ -1,7 +1,5 @@
 """Debates whose rewards are computed again: as they were stored, and what changes worked out by hand."""
 
-from __future__ import annotations
-
 import io
 import json
 from collections import Counter
@@ -44,12 +42,8 @@ SETTINGS = [
     for k in ("round", "persona", "persona_effect", "debate", "context")
     if k in ("round", "persona") or b in ("group", "rloo")
 ]
-CENTRED = st.builds(
-    AdvantageConfig,
-    peer=st.sampled_from(SETTINGS),
-    truth=st.sampled_from(SETTINGS),
-    judge=st.sampled_from([*SETTINGS, StreamSettings(key="pair")]),
-)
+STREAM, JUDGES = st.sampled_from(SETTINGS), st.sampled_from([*SETTINGS, StreamSettings(key="pair")])
+CENTRED = st.builds(AdvantageConfig, peer=STREAM, truth=STREAM, judge=JUDGES)
 
 
 @st.composite

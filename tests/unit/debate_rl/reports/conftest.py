@@ -1,7 +1,5 @@
 """Debates written by hand: three agents, two rounds, a final ballot; a small run with everything in it."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

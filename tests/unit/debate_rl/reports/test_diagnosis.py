@@ -1,7 +1,5 @@
 """Answers to the questions at the edges of their thresholds, on figures alone; hypotheses and proposals."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

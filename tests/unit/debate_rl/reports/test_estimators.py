@@ -1,7 +1,5 @@
 """Cluster-robust estimates against definitions, dense formulas, counts and simulations."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from math import inf, log, sqrt
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Every figure of the judgment report, by hand, on two debates."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import inf, log
 

@@ -1,7 +1,5 @@
 """What a page states: with cases enough, of a size that matters, and not by the luck of many looks."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

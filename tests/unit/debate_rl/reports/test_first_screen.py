@@ -1,7 +1,5 @@
 """Did it learn: from held-out evaluations before and after, and never from too few steps."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

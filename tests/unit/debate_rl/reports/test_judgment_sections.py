@@ -1,7 +1,5 @@
 """What a report says of two debates that were written by hand."""
 
-from __future__ import annotations
-
 import pytest
 
 from debate_rl.reports.document import Chart, Table

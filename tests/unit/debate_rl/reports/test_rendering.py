@@ -1,7 +1,5 @@
 """Reports as HTML, Markdown and JSON: what is shown is what was given, whatever it is."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

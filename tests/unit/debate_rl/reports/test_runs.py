@@ -1,7 +1,5 @@
 """Reports of stored runs: the same from records and lines, as training measures it, of any files."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Gains by the base model's pass rate, from numbers by hand and where nothing was learnt."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """The whole training report, of a run with everything, of one with transcripts alone, and of nothing."""
 
-from __future__ import annotations
-
 import json
 import shutil
 

@@ -1,7 +1,5 @@
 """Adaptive sampling: when a problem has enough, which debates are held, and what the rule does to figures."""
 
-from __future__ import annotations
-
 from itertools import product
 from types import SimpleNamespace
 

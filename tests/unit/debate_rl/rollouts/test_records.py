@@ -3,7 +3,7 @@ from collections import Counter
 from debate import DebateConfig, run_debates
 from debate.policies.scripted import Answers, scripted_debaters
 from debate.types import Problem, TurnId
-from debate_rl.rollouts.records import of_groups, step_records
+from debate_rl.rollouts.records import LabelLedger, of_groups, step_records
 from learner.advantages import AdvantageConfig, turn_advantages
 from learner.types import group_indices, transitions_of
 from rewards import RewardConfig, score_debate
@@ -81,3 +81,10 @@ def test_the_first_groups_of_a_step_may_be_all_that_is_stored():
     assert of_groups(records, None) == of_groups(records, 2) == of_groups(records, 9) == records
     assert of_groups(records, 1) == records[:2]
     assert of_groups(records, 0) == []
+
+
+def test_a_problem_that_stands_there_twice_is_one(tmp_path):
+    path = tmp_path / "labels.jsonl"
+    path.write_text('{"step": 0, "problem": "a"}\n{"step": 1, "problem": "b"}\n{"step": 1, "problem": "a"}\n')
+    assert LabelLedger(path, 2).used == ["a", "b"]
+    assert LabelLedger(path, 1).used == ["a"]

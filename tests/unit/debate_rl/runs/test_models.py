@@ -1,7 +1,5 @@
 """Small models and tokenizers, and clear errors for those that cannot be loaded."""
 
-from __future__ import annotations
-
 import json
 import os
 

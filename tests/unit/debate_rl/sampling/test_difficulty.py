@@ -1,7 +1,5 @@
 """Files of measured pass rates: what is kept, what is left out, and what is refused, in one line."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

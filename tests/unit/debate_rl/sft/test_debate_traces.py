@@ -1,7 +1,5 @@
 """Which turns of stored debates become traces, and that their prompts are those that were read."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

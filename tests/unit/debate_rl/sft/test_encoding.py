@@ -1,7 +1,5 @@
 """Which tokens are learnt, and that their loss is the one that transformers computes."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

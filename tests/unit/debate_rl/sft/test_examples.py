@@ -1,7 +1,5 @@
 """What a row of a file, or of a data set, has to learn, and what is wrong with one that has nothing."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from itertools import groupby

@@ -1,7 +1,5 @@
 """Which replies are learnt: filters that say what they leave out, and problems that stay apart."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -31,11 +29,8 @@ def test_every_filter_says_how_many_it_left_out(rows_file, sft_config):
     )
     with pytest.warns(DataWarning, match=r"sft.max_tokens=60: 1 of 9 replies left out \(11.1%\)"):
         data = load_replies(config)
-    assert dict(data.lost) == {
-        "duplicates": 2,
-        "beyond 1 per problem": 2,
-        "longer than 60 tokens (11.1%)": 1,
-    }
+    wanted = {"duplicates": 2, "beyond 1 per problem": 2, "longer than 60 tokens (11.1%)": 1}
+    assert dict(data.lost) == wanted
     assert (len(data.learnt), len(data.train), data.held_back) == (8, 8, ())
     assert data.lines()[0].startswith("replies: 8 to 8 problems to train on, 0 held back; tokens: ")
 

@@ -1,7 +1,5 @@
 """Which replies become traces, what is said of their yield, and how files of them become one."""
 
-from __future__ import annotations
-
 from debate import Completion, Debate, DebateConfig, Persona, Problem, Turn
 from debate.types import ParsedTurn, Span, TurnId
 from debate_rl.evaluation.grading import Graded
@@ -29,13 +27,10 @@ def problem_of(number, level="1"):
 
 
 def test_right_replies_that_came_to_their_end_are_kept_and_counted_by_level():
-    replies = [
-        Graded(debate_of(problem_of(1), ["It is 2."]), ((True,),)),
-        Graded(debate_of(problem_of(1), ["It is 3."]), ((False,),)),
-        Graded(debate_of(problem_of(2, "5"), ["2, and so"], reason="length"), ((True,),)),
-        Graded(debate_of(problem_of(2, "5"), ["none"]), (("missing",),)),
-        Graded(debate_of(problem_of(3, "5"), ["odd"]), ((None,),)),
-    ]
+    one, two, three = problem_of(1), problem_of(2, "5"), problem_of(3, "5")
+    said = [(one, "It is 2.", True), (one, "It is 3.", False), (two, "none", "missing"), (three, "odd", None)]
+    replies = [Graded(debate_of(problem, [text]), ((grade,),)) for problem, text, grade in said]
+    replies += [Graded(debate_of(two, ["2, and so"], reason="length"), ((True,),))]
     harvest = solutions(replies, {"teacher": "t", "prompts": "abc"})
     [trace] = harvest.traces
     problem = {"id": "p1", "question": "1?", "answer": "2", "kind": "number", "source": "sums", "level": "1"}
@@ -53,12 +48,9 @@ def test_the_winners_of_a_run_that_are_right_become_solutions(tmp_path):
         return Record(debate, 0, f"p{number}", correct, scored)
 
     best_first, best_second = ((1.0,), (-1.0,)), ((-1.0,), (1.0,))
-    records = [
-        record(1, best_first, ((True,), (False,))),
-        record(2, best_second, ((True,), (False,))),
-        record(3, best_second, ((False,), (True,))),
-        record(4, ((None,), (None,)), ((True,), (True,))),
-    ]
+    right, wrong = (True,), (False,)
+    records = [record(1, best_first, (right, wrong)), record(2, best_second, (right, wrong))]
+    records += [record(3, best_second, (wrong, right)), record(4, ((None,), (None,)), (right, right))]
     write_step(tmp_path / "transcripts", 0, records, tokens=False, seal=True)
     harvest = winners(tmp_path)
     assert [(t["id"], t["solution"]) for t in harvest.traces] == [("p3", "It is 3."), ("p1", "It is 2.")]
@@ -67,12 +59,9 @@ def test_the_winners_of_a_run_that_are_right_become_solutions(tmp_path):
 
 
 def test_files_are_joined_and_read_back(tmp_path):
-    rows = [
-        {"question": "1?", "reply": "a", "level": "1", "tokens": 1},
-        {"question": "1?", "reply": "b", "level": "1", "tokens": 9},
-        {"question": "2?", "reply": "a", "level": "5", "tokens": 1},
-        {"question": "1?", "reply": "c", "level": "1", "tokens": 1},
-    ]
+    names = ("question", "reply", "level", "tokens")
+    values = (("1?", "a", "1", 1), ("1?", "b", "1", 9), ("2?", "a", "5", 1), ("1?", "c", "1", 1))
+    rows = [dict(zip(names, row, strict=True)) for row in values]
     write_traces(tmp_path / "a.jsonl", rows[:3])
     write_traces(tmp_path / "b.jsonl", [rows[0], rows[3]])
     traces = read_traces([tmp_path / "a.jsonl", tmp_path / "b.jsonl"])

@@ -1,7 +1,5 @@
 """Self-consistency at equal cost by hand: what a majority of solutions is worth, and what is left out."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import msgspec

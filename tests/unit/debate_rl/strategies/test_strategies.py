@@ -1,7 +1,5 @@
 """Each strategy on solutions and ballots that are written down: what it answers, asks for and spends."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """The canary with a stand-in engine: LocalPolicy on a copy of the model, which can be made wrong."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sys

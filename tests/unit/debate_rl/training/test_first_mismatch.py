@@ -1,7 +1,5 @@
 """What is said of a first step whose sampler and trainer differ."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

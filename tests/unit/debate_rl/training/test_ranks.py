@@ -1,7 +1,5 @@
 """What the first rank does with the others, which here are threads of this process."""
 
-from __future__ import annotations
-
 import threading
 import time
 

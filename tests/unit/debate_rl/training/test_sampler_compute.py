@@ -1,7 +1,5 @@
 """The model that samples here rounds its weights as the learner does, whatever the weights' own type."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

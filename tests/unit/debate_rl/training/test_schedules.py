@@ -1,11 +1,11 @@
-"""What a run logs of settings that change, and what a step is held and learnt with."""
+"""Settings that change with the steps, what is logged of them, and a limit of hours."""
 
-from __future__ import annotations
+from types import SimpleNamespace
 
 import pytest
 
 from debate_rl.config import Config
-from debate_rl.training.loop import schedule_metrics
+from debate_rl.training.loop import reached_limit, schedule_metrics
 
 
 def config_of(**tables: object) -> Config:
@@ -28,3 +28,10 @@ def test_the_agents_of_a_step_have_its_temperature_and_evaluations_the_last():
     at = [config.at_step(step).debate.agent_personas[0].temperature for step in (0, 2, 4, 9)]
     assert at == pytest.approx([1.2, 1.0, 0.8, 0.8])
     assert config.debate.agent_personas[0].temperature == 0.8
+
+
+def test_hours_end_a_run():
+    run = SimpleNamespace(config=config_of(train={"hours": 0.5}))
+    assert reached_limit(run, 1700.0) is None
+    end = reached_limit(run, 1900.0)
+    assert (end.reason, end.why) == ("hours", "32 min are spent, of train.hours = 0.5")

@@ -1,7 +1,5 @@
 """Demonstrations: read by the real parser, under the prompts of real debates, true where they should be."""
 
-from __future__ import annotations
-
 import asyncio
 from random import Random
 

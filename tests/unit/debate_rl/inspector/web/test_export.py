@@ -1,7 +1,5 @@
 """One file of debates: whole, alone, and never over somebody's own file."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from base64 import b64encode

@@ -1,7 +1,5 @@
 """The pages by their answers: what they hold, who gets them, and that hostile text stays text."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

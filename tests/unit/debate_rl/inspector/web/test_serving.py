@@ -1,7 +1,5 @@
 """Starting the server: what it says, and what it says when it cannot."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal
