@@ -94,7 +94,7 @@ def print_lines(name: str, rest: Sequence[str], options: LineOptions) -> None:
 
 
 def one_run(name: str) -> Path:
-    """Return the folder of the run at a path. ValueError if there are several runs."""
+    """Return the folder of the run at a path. Raise ValueError if there are several runs."""
     runs = find_runs(name)
     if len(runs) > 1:
         named = ", ".join(run.name for run in runs[:5]) + (", ..." if len(runs) > 5 else "")

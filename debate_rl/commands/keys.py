@@ -15,8 +15,8 @@ from rich.text import Text
 
 from debate.ramps import Points
 from debate.settings import did_you_mean
-from debate_rl.commands.console import write_json
-from debate_rl.commands.options import JsonFile
+from debate_rl.commands.console import STDOUT_NAME, write_json
+from debate_rl.commands.options import writable
 from debate_rl.config import Config
 from debate_rl.config.keys import BASIC, Key, all_keys, listed_keys, table_of
 
@@ -29,10 +29,17 @@ def keys(
     show_all: Annotated[
         bool, typer.Option("--all", help="List all keys, not only the twelve basic keys.")
     ] = False,
-    json: JsonFile = None,
+    json: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            callback=writable,
+            help="Write these keys, or all keys without WORD, to this file; - is stdout, without the list.",
+        ),
+    ] = None,
 ) -> None:
     """List twelve basic keys of a recipe, or all keys, with type, default and meaning."""
-    console = Console(highlight=False)
+    console = Console(highlight=False, quiet=json == STDOUT_NAME)
     every = {name: key for name, key in all_keys(Config).items() if table_of(key.field.annotation) is None}
     listed = listed_keys(Config)
     if part is not None:
@@ -85,7 +92,7 @@ def _head(name: str, key: Key) -> Text:
 
 
 def _value(default: object) -> str:
-    """Return a default as it is written on the command line.
+    """Return a default in the form of the command line.
 
     >>> _value(None), _value(True), _value("k3"), _value((1, 2))
     ('none', 'true', 'k3', '[1, 2]')

@@ -156,7 +156,7 @@ def loaded(name: str) -> Any:
     module, _, function = COMMANDS[name].where.partition(":")
     found = import_module(f"debate_rl.commands.{module}")
     kind = getattr(found, "COMMAND", Command)
-    dashes = name == "inspect"  # a filter may begin with one
+    dashes = name == "inspect"  # a filter may begin with a dash
     return as_command(getattr(found, function), examples(name), kind, ignore_unknown_options=dashes)
 
 
@@ -207,7 +207,7 @@ def run(command: Callable[[Sequence[str]], Any] = dispatch) -> None:
         _end(ended.line, int(str(ended.code)))
     except KeyboardInterrupt:
         _end(_stopped(), INTERRUPTED)
-    except SystemExit as ended:  # typer ends an interrupted command so, without a message
+    except SystemExit as ended:  # typer exits without a message after an interrupt
         if ended.code == INTERRUPTED:
             _end(_stopped(), INTERRUPTED)
         raise

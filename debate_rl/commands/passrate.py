@@ -55,8 +55,7 @@ def passrate(
 ) -> None:
     """Measure how often a policy solves each training problem. The same command resumes or adds samples.
 
-    Set env.difficulty.path, or held_out.difficulty for held-out problems, to the difficulty file:
-    docs/curriculum.md.
+    Set env.difficulty.path or held_out.difficulty to the difficulty file: docs/curriculum.md.
     """
     if not 1 <= samples <= MAX_SAMPLES:
         raise ValueError(f"--samples {samples}: must be from 1 to {MAX_SAMPLES}")

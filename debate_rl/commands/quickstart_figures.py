@@ -39,7 +39,7 @@ class Snapshot(NamedTuple):
         """Return a figure over all problems, or its difference from another figure."""
         scores = self.scores
         figure = scores.estimate(name) if minus is None else difference(scores, name, scores, minus)
-        assert figure is not None, name  # every problem that was graded has a value of it
+        assert figure is not None, name  # all graded problems have a value
         return figure
 
     @property
@@ -187,9 +187,9 @@ def _tokens(shot: Snapshot, mode: str) -> str:
 
 
 def _in_words(figures: Figures, before: Snapshot, after: Snapshot) -> str:
-    """Return the figures as sentences, whether or not there is a gain."""
+    """Return the figures as sentences."""
     moved = difference(after.scores, FIRST, before.scores, FIRST)
-    assert moved is not None  # both are of the same problems
+    assert moved is not None  # both have the same problems
     change = "debate RL changed this by" if moved.excludes_zero else "debate RL made no clear change:"
     first = _beside("one agent in round 0", after.of(WINNER, FIRST))
     majority = _beside("a majority at equal generated tokens", after.of(WINNER, MAJORITY))

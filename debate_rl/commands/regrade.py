@@ -53,8 +53,7 @@ def regrade(
 ) -> None:
     """Grade stored replies again in other modes, or cut at stop strings, without a model.
 
-    With --clip, one table shows each part as sampled and clipped, and another table splits each gain over
-    the first weights into better answers and better endings.
+    With --clip, a second table splits each gain over the first weights into better answers and endings.
     """
     compile_filter(filter)  # raises before anything is read
     graders, stops, wanted = modes_named(listed(modes)), regrading.stops_of(clip), steps_of(steps)
@@ -99,7 +98,7 @@ def _notes(gains: Sequence[Row], sheets: Sequence[Sheet], clip: str) -> Iterator
         is_family = clip.partition(":")[0] == regrading.FAMILY
         yield f"Clipped at the first of {_SET if is_family else named}; nothing was sampled."
     if gains:
-        yield "'of it stopping': the gain as sampled minus the gain clipped."
+        yield "'from stopping': the gain as sampled minus the gain clipped."
     if any(not gain["paired"] for gain in gains):
         yield "Gains between different problems, such as those of early and late steps, are not paired."
     if count := sum(sheet.open for sheet in sheets):

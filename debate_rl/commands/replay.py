@@ -37,7 +37,7 @@ MAY_CHANGE = ("rewards", "advantages")
 DIFFERS = 1
 """Exit code if the run's own scheme does not reproduce the stored values."""
 CAPTION = (
-    "sign (changed), gained, lost: share of turns; gained had none or 0, lost has none or 0; "
+    "sign, gained, lost: share of turns whose advantage changes sign, was 0 or none, is now 0 or none; "
     "moved: mean |new - old|; peer and truth are the parts of generator"
 )
 
@@ -75,7 +75,7 @@ def replay(
     folder = folder if summary.debates else None
     facts = {"schema": SCHEMA, "overrides": changes, "asked": question, "damaged_lines": damage}
     facts |= summary.facts()
-    if folder is not None:  # before a reader that goes away can end the command
+    if folder is not None:  # before output, because a closed pipe ends the command
         write_facts(folder, facts)
     if json is not None:
         write_text(json, facts_json(facts))
@@ -123,7 +123,7 @@ def _replay(
         if folder is not None and first_change:  # without debates there is nothing to write
             write_debates(folder, chain(first_change, changes))
         else:
-            deque(changes, maxlen=0)  # counts them
+            deque(changes, maxlen=0)  # consumes the iterator, which counts the changes
     return summary, damage
 
 

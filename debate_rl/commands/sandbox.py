@@ -37,9 +37,9 @@ def sandbox(
             help="Run the programs one after another in one session, which keeps their variables.",
         ),
     ] = False,
-    seconds: Annotated[float | None, typer.Option(help="Maximum wall time of a program.")] = None,
+    seconds: Annotated[float | None, typer.Option(help="Maximum wall time of a program in seconds.")] = None,
     memory_mb: Annotated[
-        int | None, typer.Option(help="Maximum memory of all processes of a session together.")
+        int | None, typer.Option(help="Maximum memory in MB of all processes of a session together.")
     ] = None,
     unsafe: Annotated[
         bool,
@@ -52,8 +52,7 @@ def sandbox(
 ) -> None:
     """Run programs in the sandbox, and print one line of JSON for each: file, status, output, error, seconds.
 
-    Without --session, each program runs in a fresh session. The exit code is 0 if all programs ran, whatever
-    their status.
+    Without --session, each program runs in a fresh session. The exit code is 0 if all programs ran.
     """
     limits = {"seconds": seconds, "memory_mb": memory_mb}
     given = {name: value for name, value in limits.items() if value is not None}

@@ -28,7 +28,7 @@ from debate_rl.config import Config
 from debate_rl.config.recipes import open_run_or_recipe
 from debate_rl.evaluation.asking import judge_of, policy_of, weights_named
 from debate_rl.evaluation.folder import identity
-from debate_rl.formatting import duration, safe_json
+from debate_rl.formatting import counted, duration, safe_json
 from debate_rl.strategies.answers_file import AnswersFile, Line, line_of, summary, summary_lines
 from debate_rl.strategies.posing import Posed, pose
 from debate_rl.strategies.solving import Refused, check_plan, solve_all, strategy_named, with_tools
@@ -199,7 +199,7 @@ def _solve(
             typer.echo(safe_json(msgspec.json.encode(line).decode()))
         else:
             kept.write(line)
-        say(_in_words(line, f"{line['id']}: " if len(problems) > 1 else ""))
+        say(_in_words(line, f"{line['id']}: " if len(problems) > 1 else "", found))
 
     begun = time.perf_counter()
     if todo:
@@ -220,11 +220,23 @@ def _solve(
         raise ValueError(here[0]["refused"])
 
 
-def _in_words(line: Line, name: str) -> str:
-    if line["refused"]:
+def _in_words(line: Line, name: str, found: Answered | Refused) -> str:
+    if isinstance(found, Refused):
         return f"{line['id']}: refused: {one_line(line['refused'])}"
     mark = {True: ", right", False: ", wrong", None: ""}[line["right"]]
     share = f" ({line['shares'][0][1]:.0%} of the weight)" if line["shares"] else ""
-    text = "no answer" if line["answer"] is None else one_line(line["answer"]) or "(empty)"
+    text = f"no answer: {_why_none(found)}" if found.answer is None else one_line(found.answer) or "(empty)"
     spent = f"{line['tokens_generated']:,} tokens, {duration(line['seconds'])}"
     return f"{name}{text}{mark}{share}; {spent}, {line['ended']}"
+
+
+def _why_none(found: Answered) -> str:
+    """Return why there is no answer."""
+    if found.shares:
+        return "no vote or comparison selected one of the solutions"
+    solutions = [turn for turn in found.turns if not turn.ballot]
+    if not solutions:
+        return "no solution was completed within the budget"
+    cut = sum(turn.completion.stop_reason == "length" for turn in solutions)
+    form = "states an answer in the required form"
+    return f"none of {counted(len(solutions), 'solution')} {form}; {cut} ended at debate.max_tokens"

@@ -30,7 +30,8 @@ from debate_rl.strategies.work import Judge, SolvePlan
 SAMPLES = 16
 """Default number of solutions per problem."""
 GROUPS = {"all": [name for name, one in STRATEGIES.items() if not one.tools], "ladder": LADDER}
-HEADS = ("strategy", "accuracy", "equal generated", "minus it", "equal total", "minus it")
+HEADS = ("strategy", "accuracy", "self-consistency, equal generated", "minus self-consistency")
+HEADS += ("self-consistency, equal total", "minus self-consistency")
 HEADS += ("oracle gap", "no answer", "generated", "read", "compared")
 
 
@@ -117,7 +118,7 @@ def show(found: Comparison, title: str | None = None) -> None:
     say = plain_console().print
     say(f"{len(found.problems)} problems, seed {found.seed}, {found.samples} solutions to select from.")
     say("95% intervals are clustered by problem, differences paired by problem.")
-    say("equal: self-consistency with as many solutions as cost the same; minus it: strategy minus equal.")
+    say("A of N: accuracy A with N solutions, which cost the same generated tokens, or all tokens (total).")
     say("generated, read: tokens per problem, including the judge's; compared: ballots and selections.")
     for name, one in found.measured.items():
         if left := len(found.problems) - len(one.right):

@@ -341,6 +341,7 @@ def explain(error: ValidationError, source: str, model: type[Settings], override
     key = inner[-1]
     first = found[key]
     message = _rule([one["msg"] for one in error.errors() if _key_of(one["loc"]) == key])
+    message = message.removeprefix(f"{key}: ")
     if first["type"] == "missing":
         message = _missing(model, key)
     elif first["type"] in ("model_type", "dict_type"):

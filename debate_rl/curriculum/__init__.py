@@ -1,1 +1,1 @@
-"""Curricula: stages that train one after the other, each a run of its own."""
+"""Curricula: stages that train one after the other, each as a separate run."""

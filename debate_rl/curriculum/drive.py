@@ -1,7 +1,7 @@
-"""The driver of a curriculum: one stage after the other, from the weights of the one before.
+"""Train the stages of a curriculum, each from the weights of the previous stage.
 
-The configuration and curriculum.json, which is written before and after each stage, determine the next stage.
-So a killed driver resumes.
+The configuration and curriculum.json determine the next stage. The file is written before and after each
+stage, so a curriculum resumes after a crash.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ from debate_rl.sampling.load_problems import Problems
 from debate_rl.sft.replies import load_replies
 from debate_rl.warm_start.tokenizer import tiny_vocabulary
 
-LOOKED_AT = 256  # replies of each source of a supervised stage that are read before the first stage
+LOOKED_AT = 256  # replies per source that are checked for a supervised stage before the first stage
 Train = Callable[[Config], int | None]
 """Trains or resumes a run. Returns its number of steps, or None if it ended early and must be resumed."""
 Tell = Callable[[str], None]
 Look = Callable[[Config, Problems], None]
-"""Checks the run of a stage and its problems before anything is trained; raises ValueError to refuse."""
+"""Checks the run of a stage and its problems before training. Raises ValueError to refuse the run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Driver:
-    """A curriculum in its folder. ``tell`` prints progress; ``only``: the name of the only stage to do."""
+    """A curriculum in its folder. ``tell`` prints progress. ``only``: the name of the only stage to train."""
 
     config: Config
     train: Train
@@ -60,13 +60,13 @@ class Driver:
 
     @property
     def stages(self) -> tuple[StageConfig, ...]:
-        """The stages."""
+        """The stages of the curriculum."""
         return self.config.stages or ()
 
     def drive(self) -> Curriculum:
-        """Train until the curriculum is over or a run must be resumed, and return the record.
+        """Train until the curriculum is complete or a run must be resumed, and return the record.
 
-        RunFolderError if the folder contains another curriculum, or if another process is training this one.
+        Raise RunFolderError if the folder contains another curriculum or is used by another process.
         """
         names = [stage.name for stage in self.stages]
         if self.only is not None and self.only not in names:
@@ -90,23 +90,23 @@ class Driver:
             return record
 
     def _over(self) -> set[str]:
-        """Return the stages that need no check: those that are over, and those that ``only`` excludes."""
+        """Return the stages that need no check: finished stages, and stages that ``only`` excludes."""
         visits = (read_curriculum(self.run) or Curriculum()).visits
         over = visits[-1].stage + bool(visits[-1].end) if visits else 0
         others = [stage for stage in self.stages if self.only not in (None, stage.name)]
         return {stage.name for stage in (*self.stages[:over], *others)}
 
     def _wanted(self, visit: Visit, record: Curriculum) -> bool:
-        """Return whether to do a visit now. ValueError if ``only`` names a stage that cannot be done yet."""
+        """Return True if ``only`` includes the visit. Raise ValueError if it needs an earlier stage first."""
         if self.only is None or visit.name == self.only:
             return True
         if any(one.name == self.only and one.end for one in record.visits):
             return False
-        first = f"begins with the weights of {visit.name!r}, which has not ended; train that stage first"
+        first = f"needs the weights of {visit.name!r}, which has not ended; train {visit.name!r} first"
         raise ValueError(f"stage={self.only}: {first}")
 
     def _check_stages(self, record: Curriculum) -> None:
-        """Refuse a record with a stage that the recipe lacks, or with a demotion from the first stage."""
+        """Raise CurriculumError for a stage that the recipe lacks, or for a demotion of the first stage."""
         for index, visit in enumerate(record.visits):
             if not (visit.end == "demoted") <= visit.stage < len(self.stages):
                 raise CurriculumError(
@@ -116,7 +116,7 @@ class Driver:
                 )
 
     def _next(self, visits: tuple[Visit, ...]) -> Visit | None:
-        """Return the current visit or else the next one. Return None if the curriculum is over."""
+        """Return the unfinished visit, or else the next visit. None if the curriculum is complete."""
         if not visits:
             return self._begun(visits, 0, "")
         if visits[-1].end is None:
@@ -125,7 +125,7 @@ class Driver:
         return None if following is None else self._begun(visits, *following)
 
     def _begun(self, visits: tuple[Visit, ...], stage: int, start: str) -> Visit:
-        """Return a new visit. A stage that is visited again gets another seed."""
+        """Return a new visit. Repeated visits of a stage get a new seed."""
         name, number = self.stages[stage].name, len(visits) + 1
         again = any(visit.stage == stage for visit in visits)
         seed = derive_seed(self.config.seed, "visit", number) % (1 << 31) if again else self.config.seed
@@ -136,7 +136,7 @@ class Driver:
         """Train the run of a visit. Return the visit with its outcome, or None if the run did not end."""
         stage = self.stages[visit.stage]
         config = stage_config(self.config, visit)
-        begins = f"from {visit.start}" if visit.start else "from the recipe's own weights"
+        begins = f"from {visit.start}" if visit.start else "from the model of the recipe"
         number = f"stage {visit.stage + 1} of {len(self.stages)}, {stage.name}"
         self.tell(f"{number}: {begins}, in {config.run.dir}: {_until(stage)}")
         steps = self.train(config)
@@ -148,7 +148,7 @@ class Driver:
 
 
 def most_steps(stage: StageConfig) -> str:
-    """Return the upper limit of a stage's steps, in words."""
+    """Return the maximum number of a stage's steps in words."""
     most = "its epochs" if stage.max_steps is None else counted(stage.max_steps, "step")
     return f"{most} of replies" if stage.supervised else most
 
@@ -156,12 +156,12 @@ def most_steps(stage: StageConfig) -> str:
 def _until(stage: StageConfig) -> str:
     if stage.figure is None:
         return most_steps(stage)
-    until = f"until the lower end of {stage.figure} is {stage.target:g}"
+    until = f"until the lower end of {stage.figure} reaches {stage.target:g}"
     return f"{stage.min_steps} to {most_steps(stage)}, {until}"
 
 
 def _with(record: Curriculum, visit: Visit) -> Curriculum:
-    """Return the record with a visit added, in place of an older state of the same visit."""
+    """Return the record with a visit, which replaces an older state of the same visit."""
     others = tuple(one for one in record.visits if one.folder != visit.folder)
     return replace(record, visits=(*others, visit))
 
@@ -182,20 +182,20 @@ def stage_config(config: Config, visit: Visit) -> Config:
 
 
 def stage_configs(config: Config) -> Iterator[tuple[StageConfig, Config]]:
-    """Yield each stage and the configuration of its first visit, whose start weights may not exist yet."""
+    """Yield each stage with the configuration of its first visit. Start weights may not exist yet."""
     for index, stage in enumerate(config.stages or ()):
         visit = Visit(index, stage.name, f"{index + 1:02d}_{stage.name}", config.seed)
         yield stage, stage_config(config, visit)
 
 
 def check_stage_runs(config: Config, look: Look, *, over: Container[str] = ()) -> None:
-    """Check all stages except those in ``over`` before anything is trained. ValueError names the stage."""
+    """Check all stages except ``over`` before training. Raise ValueError with the name of the stage."""
     vocabulary: tuple[str, ...] | None = None
     for index, (stage, own) in enumerate(stage_configs(config)):
         if stage.name in over:
             continue
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # they are shown when the stage begins
+            warnings.simplefilter("ignore")  # warnings are shown at the start of the stage
             try:
                 data = _first_replies(own) if stage.supervised else checked_problems(own)[1]
                 look(own, data)
@@ -203,7 +203,7 @@ def check_stage_runs(config: Config, look: Look, *, over: Container[str] = ()) -
                 vocabulary = tiny_vocabulary(own) if vocabulary is None else vocabulary
                 if tiny_vocabulary(own) != vocabulary:
                     raise ValueError(
-                        "env: problems other than the first stage's would change the vocabulary of "
+                        "env: problems that differ from the first stage would change the vocabulary of "
                         "model.tiny; use one env.levels for all stages, and sampling.levels for each"
                     )
             except ValueError as error:
@@ -217,7 +217,7 @@ def _first_replies(config: Config) -> Problems:
 
 
 def _refuse_out_of_reach(stage: StageConfig, data: Problems, config: Config) -> None:
-    """Refuse a target whose set is not evaluated, or that even a perfect result could not reach."""
+    """Raise ValueError for a target that is not evaluated, or that a perfect result could not reach."""
     if stage.figure is None or stage.target is None:
         return
     head = stage.figure.partition("/")[0]
@@ -225,8 +225,8 @@ def _refuse_out_of_reach(stage: StageConfig, data: Problems, config: Config) -> 
     name = "" if head in ("direct", "debate", "judge") else head
     if name not in sets or not config.held_out.every:
         raise ValueError(
-            f"figure = {stage.figure!r}: is not evaluated (held_out.limit, "
-            f"held_out.every{', held_out.more.' + name if name else ''})"
+            f"figure = {stage.figure!r}: is not evaluated; set held_out.limit and "
+            f"held_out.every{' and held_out.more.' + name if name else ''}"
         )
     ids = [problem.id for problem in sets[name]]
     best = clustered_mean([1.0] * len(ids), ids).low

@@ -1,6 +1,6 @@
-"""Decide when a stage ends and which one follows, by the lower or upper end of an interval.
+"""Decide when a stage ends, and which stage follows, by an interval of a held-out figure.
 
-A stage is promoted by the lower end, and demoted by the upper end.
+The lower end decides on promotion, and the upper end on demotion.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def ended(visit: Visit, stage: StageConfig, steps: int, looked: Looked | None) -
     if looked is None:
         why = f"{stage.figure} has no value after {counted(steps, 'step')}, the limit"
         return msgspec.structs.replace(visit, steps=steps, end=end, why=why, figure=stage.figure)
-    found, limit = looked.estimate, "" if looked.outcome else ", and max_steps are done"
+    found, limit = looked.estimate, "" if looked.outcome else ", after max_steps"
     figures = {"figure": stage.figure, "value": found.value, "low": found.low, "high": found.high}
     return msgspec.structs.replace(visit, steps=steps, end=end, why=f"{looked.why}{limit}", **figures)
 
@@ -45,15 +45,15 @@ def after(visit: Visit, stages: tuple[StageConfig, ...]) -> tuple[int, str] | No
 
 
 def demotes(stage: int, visits: tuple[Visit, ...], stages: tuple[StageConfig, ...]) -> bool:
-    """Return whether a new visit of a stage may end by a demotion."""
+    """Return True if a new visit of a stage may end with a demotion."""
     before = sum(visit.stage == stage and visit.end == "demoted" for visit in visits)
     return stages[stage].demote_below is not None and before < stages[stage].demotions
 
 
 class Looked(NamedTuple):
-    """The result of comparing an evaluation after ``steps`` steps with a target.
+    """The comparison of an evaluation after ``steps`` steps with a target.
 
-    The stage continues if ``outcome`` is None.
+    If ``outcome`` is None, the stage continues.
     """
 
     target: TargetConfig
@@ -63,7 +63,7 @@ class Looked(NamedTuple):
 
     @property
     def why(self) -> str:
-        """The measured value with its interval, and what it means, in words."""
+        """The measured value with its interval, and its relation to the target, in words."""
         target, found = self.target, self.estimate
         bounds = interval(found.low, found.high, share, none="no interval")
         shown = f"{target.figure} {share(found.value)} ({bounds}) after {counted(self.steps, 'step')}"
@@ -75,7 +75,7 @@ class Looked(NamedTuple):
 
 
 def look_at(target: TargetConfig, held_out: Path, step: int) -> Looked | None:
-    """Compare the held-out figure after ``step`` steps with a target; None if there was no evaluation."""
+    """Compare the held-out figure after ``step`` steps with a target. None without an evaluation."""
     head, _, rest = target.figure.partition("/")
     data, name = ("", target.figure) if head in ("direct", "debate", "judge") else (head, rest)
     found = [one for one in evaluations_of(held_out) if one.step == step and one.data == data]
@@ -88,8 +88,8 @@ def look_at(target: TargetConfig, held_out: Path, step: int) -> Looked | None:
 def outcome_of(target: TargetConfig, estimate: Estimate, step: int) -> Outcome | None:
     """Return "reached", "demoted", or None to continue, for an estimate after ``step`` steps.
 
-    A stage is "reached" if the lower end of the 95% interval is at the target or above it. It is "demoted" if
-    the upper end is below ``target.demote_below``. It continues before ``target.min_steps``, and if the
+    The target is "reached" if the lower end of the 95% interval is not below it. A stage is "demoted" if the
+    upper end is below ``target.demote_below``. The stage continues before ``target.min_steps``, or if the
     figure has no interval.
 
     >>> target = TargetConfig(metric="direct/accuracy", value=0.6, min_steps=10, demote_below=0.2)

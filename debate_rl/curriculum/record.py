@@ -1,8 +1,8 @@
-"""RUN/curriculum.json: the visits of a curriculum's stages, how each ended, and what comes next.
+"""RUN/curriculum.json: the visits of a curriculum's stages, and how each visit ended.
 
 RUN/config.toml       the configuration with its [[stages]]
     curriculum.json   this record
-    stages/01_easy/   a run of its own for each visit of a stage
+    stages/01_easy/   the run of each visit of a stage
            02_hard/
 """
 
@@ -25,11 +25,11 @@ End: TypeAlias = Literal["reached", "demoted", "limit", "done"]
 
 
 class Visit(Value, frozen=True):
-    """One visit of a stage: the training of the stage from given weights. ``stage``: the stage's index.
+    """A visit of a stage: one training of the stage from given weights. ``stage``: the index of the stage.
 
-    ``start``: the weights that the visit began with, as RUN@STEP, or "". ``folder``: its run, below the
-    curriculum's folder. After its end, ``steps``, ``end`` and ``why`` say how long it was and why it ended;
-    ``value``, ``low`` and ``high`` are those of ``figure`` in its last evaluation, if known.
+    ``start``: the start weights as RUN@STEP, or "". ``folder``: the name of the run folder below stages/.
+    After the visit, ``steps``, ``end`` and ``why`` are its length and the reason of its end, and ``value``,
+    ``low`` and ``high`` are the last value of ``figure`` with its interval, if known.
     """
 
     stage: int
@@ -48,18 +48,18 @@ class Visit(Value, frozen=True):
 
 
 class Curriculum(Value, frozen=True):
-    """The visits so far, in order; the last one may be under way."""
+    """The visits so far, in order. The last visit may be in progress."""
 
     visits: tuple[Visit, ...] = ()
     format: int = FORMAT
 
 
 class CurriculumError(ValueError):
-    """A record that cannot be read; the message names the file."""
+    """A record that cannot be read. The message names the file."""
 
 
 def read_curriculum(run: Path) -> Curriculum | None:
-    """Return the record in a folder, or None if there is no record. CurriculumError if it is damaged."""
+    """Return the record in a folder, or None without a record. Raise CurriculumError if it is damaged."""
     path = run / NAME
     if not path.exists():
         return None
@@ -73,7 +73,7 @@ def read_curriculum(run: Path) -> Curriculum | None:
     bad = (one for one in folders if one in ("", "..") or Path(one).name != one)
     if (strange := next(bad, None)) is not None:
         raise CurriculumError(
-            f"{path}: the folder {strange!r} of a visit is not a name; choose another run.dir"
+            f"{path}: the folder {strange!r} of a visit is not a valid name; choose another run.dir"
         )
     return found
 
@@ -89,6 +89,6 @@ def stage_folder(run: Path, visit: Visit) -> Path:
 
 
 def stage_runs(run: Path) -> list[Path]:
-    """Return the folders of the runs of a curriculum, in the order of their visits. Other runs have none."""
+    """Return the folders of the runs of a curriculum, in the order of visits. Empty for other runs."""
     record = read_curriculum(run)
     return [stage_folder(run, visit) for visit in record.visits] if record else []

@@ -1,4 +1,4 @@
-"""``debate train``: plan or train one run or the stages of a curriculum, by RL or supervised.
+"""``debate train``: plan or train a run or the stages of a curriculum, by RL or supervised learning.
 
 ``say`` prints results, ``tell`` prints progress.
 """
@@ -41,11 +41,11 @@ from learner.update.ranks import ALONE, Ranks
 
 Say: TypeAlias = Callable[..., None]
 SHOWN = ("loss", "eval/sft/loss", "eval/direct/accuracy", "eval/direct/generated_tokens")
-"""Figures of a supervised run, each from the last step that has it."""
+"""Figures of a supervised run, each taken from the last step with a value."""
 
 
 def train_run(config: Config, ranks: Ranks, say: Say, tell: Say) -> tuple[dict[str, object], bool]:
-    """Train one run and print its results. Return its figures, and whether an alarm ended it."""
+    """Train a run and print its results. Return its figures, and True if an alarm ended the run."""
     tell(_head(config))
     session = _trained(config, ranks, tell)
     _say_end(session, say)
@@ -53,7 +53,7 @@ def train_run(config: Config, ranks: Ranks, say: Say, tell: Say) -> tuple[dict[s
 
 
 def train_stages(config: Config, only: str | None, say: Say, tell: Say) -> tuple[dict[str, object], bool]:
-    """Train a curriculum, or only its stage ``only``, and print the outcome of each stage."""
+    """Train a curriculum, or only its stage ``only``. Print and return results as ``train_run`` does."""
     done, others = list[dict[str, object]](), list[End]()
 
     def steps_of(own: Config) -> int | None:
@@ -61,7 +61,7 @@ def train_stages(config: Config, only: str | None, say: Say, tell: Say) -> tuple
         done.append(_figures(session))
         steps, end = session.step, session.end
         del session
-        gc.collect()  # before the next stage's model is loaded
+        gc.collect()  # frees memory before the model of the next stage is loaded
         torch.cuda.empty_cache()
         if end is None or end.reason in ("steps", "target"):
             return steps
@@ -78,7 +78,7 @@ def train_stages(config: Config, only: str | None, say: Say, tell: Say) -> tuple
 
 
 def plan_stages(config: Config, gib: float | None, only: str | None) -> Iterator[str]:
-    """Yield the largest needs of each stage, or of the stage ``only``."""
+    """Yield the forecast of each stage at its maximum length, or only of the stage ``only``."""
     for number, (stage, own) in enumerate(stage_configs(config), start=1):
         if only in (None, stage.name):
             yield f"stage {number}, {stage.name}: at most {most_steps(stage)} in {own.run.dir}"
@@ -86,7 +86,7 @@ def plan_stages(config: Config, gib: float | None, only: str | None) -> Iterator
 
 
 def plan_lines(config: Config, run: Path, gib: float | None, ranks: Ranks) -> list[str]:
-    """Return what a run needs, on this machine or on a GPU of this many GiB."""
+    """Return the forecast of a run on this machine, or on a GPU with ``gib`` GiB."""
     there = None if gib is None else int(gib * 2**30)
     if config.sft.data:
         return [f"{_head(config)}; nothing is started", *_replies_lines(config, there)]
@@ -105,14 +105,16 @@ def plan_lines(config: Config, run: Path, gib: float | None, ranks: Ranks) -> li
             f"problems of {len(data.train[0].question):,} characters: the data is not on this machine"
         )
     if there is None and lacks_gpu(config):
-        assumed.append("this machine's memory, though it has no GPU: --memory 80 plans for one of 80 GiB")
+        assumed.append(
+            "the memory of this machine, which has no GPU; --memory 80 plans for a GPU with 80 GiB"
+        )
     if known_only:
-        assumed.append(f"{CHARACTERS} characters a token: the tokenizer is not on this machine")
+        assumed.append(f"{CHARACTERS} characters per token: the tokenizer is not on this machine")
     done = _steps_saved(config)
     needs = planned(config, data, there=there, done=done, ranks=ranks.count, assumed=known_only)
     if needs is None:
         raise ValueError(
-            f"--plan: {config.model.policy or config.engine.kind}: the needs of another engine are unknown"
+            f"--plan: {config.model.policy or config.engine.kind}: the needs of this engine are unknown"
         )
     time = time_line(needs, run if run.is_dir() else None, here=gib is None)
     said = [f"  assumed {what}" for what in assumed]
@@ -145,7 +147,7 @@ def _needs(config: Config, data: Problems, *, done: int = 0, ranks: int = 1) -> 
 
 
 def _trained(config: Config, ranks: Ranks, tell: Say) -> Run:
-    """Do the remaining steps of a run; after a rollback, open it again."""
+    """Train the remaining steps of a run. After a rollback, open the run again."""
     while True:
         session = _trained_once(config, ranks, tell)
         if not goes_on(session):
@@ -153,7 +155,7 @@ def _trained(config: Config, ranks: Ranks, tell: Say) -> Run:
 
 
 def _trained_once(config: Config, ranks: Ranks, tell: Say) -> Run:
-    """Do the remaining steps, after ``tell`` has printed their needs."""
+    """Print the forecast of the remaining steps, and then train them."""
     replies, needs = bool(config.sft.data), list[Plan]()
 
     def look(data: Problems) -> Mapping[str, bool | float]:
@@ -179,8 +181,8 @@ def _trained_once(config: Config, ranks: Ranks, tell: Say) -> Run:
 
 
 def _say_start(session: Run, needs: list[Plan]) -> None:
-    """Print the step at which a run begins and how long it will take."""
-    config, say = session.config, session.tracker.say  # above the bar, if there is one
+    """Print the step at which a run starts, and the forecast of its time."""
+    config, say = session.config, session.tracker.say  # prints above the progress bar
     steps, replies = config.train.steps, bool(config.sft.data)
     left = session.step < steps
     if session.threads and left:
@@ -230,7 +232,7 @@ def _say_end(session: Run, say: Say) -> None:
 
 
 def _figures(session: Run) -> dict[str, object]:
-    """Return why a run ended, its wall time, and its last figures."""
+    """Return the reason of a run's end, its wall time and its last figures."""
     run, end = session.folder, session.end
     rows = read_metrics(run.metrics) if run.metrics.exists() else []
     figures: dict[str, object] = {
@@ -253,7 +255,7 @@ def _say_stages(config: Config, record: Curriculum, say: Say) -> None:
     for visit in record.visits:
         say(f"{visit.folder}: {visit.end or 'not ended'}{', ' if visit.why else ''}{visit.why}")
     if last.end is None:
-        say(f"stopped: the same command resumes with {stage_folder(run, last)}")
+        say(f"stopped: the same command resumes {stage_folder(run, last)}")
         return
     say(f"done: {_over(config, record)} in {run}")
     say(f"  weights      {stage_folder(run, last)}/checkpoints")
@@ -264,7 +266,7 @@ def _over(config: Config, record: Curriculum) -> str:
     stages, last = config.stages or (), record.visits[-1]
     left = len(stages) - 1 - last.stage
     if not left and last.end != "demoted":
-        return "the curriculum is over,"
+        return "the curriculum is complete,"
     if after(last, stages) is not None:
-        return f"{last.name} is over, and the same command without stage= continues;"
-    return f"the curriculum is over; {last.name} did not reach its target, and {left} stages were not begun,"
+        return f"{last.name} is complete, and the same command without stage= continues;"
+    return f"the curriculum has ended; {last.name} missed its target, and {left} stages were not started,"

@@ -14,7 +14,7 @@ from debate.policies.scripted import ScriptedPolicy
 from debate.prompting.rebuilding import held_debate
 from debate.prompting.rendering import raw_prompt
 from debate.prompting.seating import seat_debate
-from debate.types import SUMMARIZER, SampleRequest
+from debate.types import SUMMARIZER, SampleRequest, TurnId
 from debate_rl.config import Config
 from debate_rl.engines import prompt_settings
 
@@ -67,7 +67,7 @@ def sent_prompts(config: Config, problem: Problem, speech: Speech | None) -> lis
     targets = seat_debate(problem, config.debate, config.seed).handles if critique else ()
 
     def reply(request: SampleRequest) -> str:
-        text = f"(what agent {request.turn.agent} wrote in round {request.turn.round})"
+        text = _stand_in(request.turn)
         review = "".join(f"<target>{target}</target> {text}\n" for target in targets) or f"{text}\n"
         return f"<solution>\n{text}\n</solution>\n<evaluation>\n{review}</evaluation>"
 
@@ -83,6 +83,8 @@ def sent_prompts(config: Config, problem: Problem, speech: Speech | None) -> lis
         if speech is not None:
             tokens = speech.encode(prompt.messages)
             text = speech.text.decode(tokens)
+            for said in map(_stand_in, (one.turn for one in recorder.requests)):
+                text = text.replace(speech.as_read(said), said)  # a small vocabulary lacks its words
         elif config.model.chat is False:
             text = raw_prompt(prompt.messages, config.debate.prompts)
         else:
@@ -90,6 +92,10 @@ def sent_prompts(config: Config, problem: Problem, speech: Speech | None) -> lis
         pieces = tuple(speech.text.decode([token]) for token in tokens) if speech is not None else ()
         sent.append(SentPrompt(name, text, settings, tokens, pieces))
     return sent
+
+
+def _stand_in(turn: TurnId) -> str:
+    return f"(what agent {turn.agent} wrote in round {turn.round})"
 
 
 def differences(ours: Sequence[SentPrompt], theirs: Sequence[SentPrompt]) -> Iterator[str]:

@@ -79,6 +79,10 @@ class Speech:
         """Return the ids of the prompt (P,), which ends where the reply begins."""
         return self._encoded(tuple(messages))
 
+    def as_read(self, text: str) -> str:
+        """Return a text of a message as its tokens say it."""
+        return self.text.decode(self._encoder.reply_ids(text, ()))
+
     def count_tokens(self, messages: Sequence[Message]) -> int:
         """Return the number of tokens of the prompt of these messages."""
         return len(self.encode(messages))

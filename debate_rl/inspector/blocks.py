@@ -1,6 +1,6 @@
-"""The content of a view: a list of blocks, which pages draw as HTML, and others as lines.
+"""The content of a view: a list of blocks, drawn as HTML in the browser and as lines elsewhere.
 
-Texts in blocks are unescaped; whoever draws them must escape them. Lines are safe to print.
+Texts in blocks are unescaped, so the code that draws blocks must escape them. Lines are safe to print.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Link(NamedTuple):
-    """A page of the run: its path, its query, and the anchor on it. ``of_list``: keep the list's filter."""
+    """A link to a page of the run: path, query and anchor. ``of_list``: keep the list's filter."""
 
     path: tuple[str, ...]
     query: tuple[tuple[str, object], ...] = ()
@@ -30,7 +30,7 @@ class Link(NamedTuple):
 
 
 def to_debate(id: str, view: str = "", turn: TurnId | None = None, **query: object) -> Link:
-    """Return the link to a debate, or to a view of it and the view's turn."""
+    """Return the link to a debate, or to one of its views and a turn."""
     about = {} if turn is None else {"turn": named(turn)}
     path = ("debate", id, view) if view else ("debate", id)
     return Link(path, tuple((about | query).items()), of_list=True)
@@ -42,10 +42,10 @@ def to_turn(id: str, turn: TurnId) -> Link:
 
 
 class Span(NamedTuple):
-    """Words in one style, optionally linked. ``name``: identifies them in tests.
+    """Words in one style, optionally linked. ``name``: identifies the span in tests.
 
-    Styles: strong, faint, doubt, code; the grades; answer: mathematics is typeset; mark: the subject of an
-    excerpt; gone and new: words that only one of two texts has; page and drawn: only shown on pages.
+    Styles: strong, faint, doubt, code; the grades; answer: typeset mathematics; mark: the subject of an
+    excerpt; gone and new: words in only one of two texts; page and drawn: shown only on pages.
     """
 
     text: str
@@ -72,7 +72,7 @@ def spans(words: Words) -> tuple[Span, ...]:
 
 
 def grade(word: str) -> Span:
-    """Return a grade as sign and word, in its colour.
+    """Return a grade as a sign and a word, in its colour.
 
     >>> grade("right").text
     '✓ right'
@@ -81,13 +81,13 @@ def grade(word: str) -> Span:
 
 
 def named_turn(view: DebateView, turn: TurnId) -> Span:
-    """Return the name of a turn as a link to it."""
+    """Return the name of a turn, linked to the turn."""
     return Span(view.spelled(turn), link=to_turn(view.id, turn))
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One paragraph. ``kind``: "notice", "sentence", "faint", or "" for a plain one."""
+    """One paragraph. ``kind``: "notice", "sentence", "faint", or "" for plain text."""
 
     words: Words
     kind: str = ""
@@ -98,8 +98,8 @@ class Line:
 class Text:
     """A text as written, on its own lines, below its ``label``.
 
-    ``folded``: show only its length until it is opened. ``typeset``: typeset its mathematics. ``whole``: the
-    link to the whole text.
+    ``folded``: show only the length until the text is opened. ``typeset``: typeset mathematics. ``whole``:
+    the link to the whole text.
     """
 
     text: str | Sequence[Span]
@@ -118,7 +118,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows below heads. ">" before a head aligns its column right; "~" before that lets it be left out.
+    """Rows below heads. ">" before a head aligns its column right; "~" before that makes it optional.
 
     ``row_name``: identifies rows in tests. ``ids``: an anchor for each row. ``body``: the anchor of all rows.
     """
@@ -134,7 +134,7 @@ class Table:
 
     @property
     def columns(self) -> list[tuple[str, bool, bool]]:
-        """The heads, whether each is aligned right, and whether it may be left out."""
+        """For each column, its head, whether it is aligned right, and whether it is optional."""
         return [(head.lstrip("~>"), head.lstrip("~")[:1] == ">", head[:1] == "~") for head in self.heads]
 
 
@@ -147,7 +147,7 @@ class Pairs:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One figure over the steps, None where it has no value. ``style``: its colour and dashes."""
+    """One figure by step, None for a missing value. ``style``: its colour and dashes."""
 
     name: str
     style: str
@@ -156,7 +156,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Figures over the steps: fractions, or with ``fitted`` one figure with its own range."""
+    """Figures by step: fractions, or with ``fitted`` one figure with its own range."""
 
     series: Sequence[Series]
     fitted: bool = False
@@ -164,7 +164,7 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class VoteDrawing:
-    """The votes on the solutions of one round as arrows. A table has the same content in words."""
+    """The votes on the solutions of one round as arrows. A table below has the same content as text."""
 
     graph: RoundGraph
     view: DebateView
@@ -172,7 +172,7 @@ class VoteDrawing:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Blocks under a title. ``kind``: "cards" places sections side by side; "card" is one of them.
+    """Blocks under a title. ``kind``: "cards" places its sections side by side; "card" is such a section.
 
     ``folded``: the browser shows only the title until it is opened. ``id``: the anchor.
     """
@@ -192,22 +192,23 @@ def cut(rows: Iterable[Sequence[Words]], most: int) -> tuple[list[Sequence[Words
     """Return the first rows, and a line with the number of omitted rows, if any."""
     every = list(rows)
     left = len(every) - most
-    return every[:most], [Line(f"{left:,} more are left out", "faint")] if left > 0 else []
+    return every[:most], [Line(f"{left:,} more are not shown", "faint")] if left > 0 else []
 
 
 Row: TypeAlias = tuple[Span, ...]
-"""One line, with foreign text escaped."""
+"""One line, with all texts escaped."""
 BRACKETS = {"gone": ("[-", "-]"), "new": ("{+", "+}"), "mark": ("»", "«")}
 """Brackets around some spans, for output without colour."""
 AROUND, WIDEST = 40, 400
-"""Characters shown on each side of a long common part of two texts; maximum width of a column."""
+"""Characters shown at each end of a long common part of two texts; maximum width of a column."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
     """How blocks become lines. ``most``: maximum characters of a text, None for no limit.
 
-    ``unfold`` follows the length of a folded text; ``further`` follows the note that a text is cut.
+    ``unfold``: the hint after the length of a folded text. ``further``: the hint after the note that a text
+    is cut.
     """
 
     unfold: str = ""
@@ -227,7 +228,7 @@ def lines_of(blocks: Iterable[Block], layout: Layout) -> Iterator[Row]:
         elif isinstance(block, Line):
             style = {"notice": "doubt", "faint": "faint"}.get(block.kind, "")
             yield tuple(span._replace(style=span.style or style) for span in _safe(block.words))
-        elif isinstance(block, Text) and block.kind != "stream":  # of tokens, which a table has as well
+        elif isinstance(block, Text) and block.kind != "stream":  # a table has the same tokens
             yield from _text(block, layout)
         elif isinstance(block, Pairs):
             widest = max((len(name) for name, _ in block.pairs), default=0)
@@ -259,11 +260,11 @@ def _text(block: Text, layout: Layout) -> Iterator[Row]:
     most = length if layout.most is None else layout.most
     yield from split_lines(_marked(block.text, most, style), layout.indent)
     if length > most:
-        yield (Span(f"… cut: {length:,} characters in all{layout.further}", "doubt"),)
+        yield (Span(f"… cut: {length:,} characters in total{layout.further}", "doubt"),)
 
 
 def _marked(text: str | Sequence[Span], most: int, style: str) -> list[Span]:
-    """Return a text as spans cut at ``most`` characters, with brackets around spans marked by colour."""
+    """Return a text as spans, cut at ``most`` characters, with brackets around coloured spans."""
     if isinstance(text, str):
         return [Span(text[:most], style)]
     shown: list[Span] = []
@@ -281,7 +282,7 @@ def _marked(text: str | Sequence[Span], most: int, style: str) -> list[Span]:
 
 
 def split_lines(text: Sequence[Span], indent: str) -> Iterator[Row]:
-    """Yield the lines of a foreign text in several styles, escaped."""
+    """Yield the lines of a text in several styles, escaped."""
     row: list[Span] = [Span(indent)]
     for span in text:
         first, *more = safe_lines(span.text)
@@ -293,7 +294,7 @@ def split_lines(text: Sequence[Span], indent: str) -> Iterator[Row]:
 
 
 def table_lines(table: Table) -> Iterator[Row]:
-    """Yield heads and rows in columns as wide as needed. The last column is not padded."""
+    """Yield heads and rows in columns of the needed width. The last column is not padded."""
     columns = table.columns
     rows: list[list[Row]] = [[(Span(head, "faint"),) for head, _, _ in columns]]
     rows += [[_safe(cell) for cell in row] for row in table.rows]

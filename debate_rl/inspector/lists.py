@@ -19,16 +19,17 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item")
 GAP, WIDE = 2, 5
-"""Cells between columns; a column with at least this ``need`` is left out on a telephone."""
+"""Cells between columns; columns with at least this ``need`` are hidden on a phone."""
 MEANINGS: tuple[tuple[str, str], ...] = (
     ("accuracy", "right / graded solutions, in round 0 and in the last round"),
-    ("winner", "grade of the winner; of a step, right / graded winners"),
-    ("judge", "judge accuracy: right / valid votes where exactly one side is right; – without such"),
+    ("winner", "grade of the winner; for a step: right / graded winners"),
+    ("judge", "judge accuracy: right / valid votes on pairs with exactly one right side; –: no such votes"),
     ("votes", "valid votes"),
-    ("malformed", "parse failures: their number"),
-    ("truncated", "replies that ended at their token limit: their number"),
-    ("held-out", "of a run: accuracy of one agent alone on held-out problems, first and last evaluation"),
-    ("alarms", "of a run: collapse detectors of the report that fire on its metrics"),
+    ("malformed", "number of parse failures"),
+    ("truncated", "number of replies cut at their token limit"),
+    ("held-out", "for a run: held-out accuracy of one agent alone, first and last evaluation"),
+    ("alarms", "for a run: collapse detectors that fire"),
+    ("state", "for a run: whether it trains on held-out problems, and how a stage of a curriculum ended"),
     ("cycles", "debates with a cycle: A beats B beats C beats A"),
     ("peer", "mean reward for votes received"),
     ("truth", "mean reward for the grade"),
@@ -48,7 +49,7 @@ def filter_fields() -> list[tuple[str, str]]:
 
 
 def flags_of(row: DebateRow) -> list[tuple[str, str]]:
-    """Return the unusual properties of a debate: each flag as lists show it, with its meaning."""
+    """Return the unusual properties of a debate: each flag as shown in lists, with its meaning."""
     facts = row.facts
     flags = (
         ("cycle", facts.cycle, "solutions that beat each other in a cycle"),
@@ -56,7 +57,7 @@ def flags_of(row: DebateRow) -> list[tuple[str, str]]:
         ("WC", facts.flip_wc, "an agent's answer was wrong, then right"),
         ("missing", facts.missing, "solutions without an answer"),
         ("ungraded", facts.ungraded, "solutions without a verdict"),
-        ("truncated", facts.truncated, "replies that ended at their token limit"),
+        ("truncated", facts.truncated, "replies cut at their token limit"),
         ("stopped", min(1, facts.rounds_saved), "all agents gave the same answer before the last round"),
     )
     return [(name if int(n) == 1 else f"{name}:{int(n)}", about) for name, n, about in flags if n]
@@ -66,8 +67,8 @@ def flags_of(row: DebateRow) -> list[tuple[str, str]]:
 class Column(Generic[Item]):
     """One column. ``cell`` returns its text for an item; ``width`` is in terminal cells.
 
-    If space is short, the highest ``need`` is dropped first; 0 always stays. ``rest``: the column takes the
-    remaining width, and is left out in a pipe.
+    If space is short, columns with the highest ``need`` are dropped first; columns with 0 always stay.
+    ``rest``: the column takes the remaining width, and is omitted in a pipe.
     """
 
     name: str
@@ -110,7 +111,7 @@ def padded_row(columns: Sequence[tuple[Column[Any], int]], item: Any) -> tuple[S
 
 
 def table_of(columns: Sequence[Column[Item]], items: Sequence[Item], **named: Any) -> Table:
-    """Return a list as a table with columns as wide as needed."""
+    """Return a list as a table with columns of the needed width."""
     marks = ["~" * (one.need >= WIDE) + ">" * (not one.left and not one.rest) for one in columns]
     heads = [mark + column.name for mark, column in zip(marks, columns, strict=True)]
     return Table(heads, [[column.cell(item) for column in columns] for item in items], **named)
@@ -129,7 +130,7 @@ def _alarms(one: Overview) -> Words:
 
 
 def _tail(text: str, most: int) -> str:
-    """Return the end of a text, since ids differ there.
+    """Return the end of a text, because ids differ at the end.
 
     >>> _tail("MATH/algebra/2477", 8)
     '…ra/2477'
@@ -145,7 +146,9 @@ RUNS: Sequence[Column[Overview]] = (
     Column("held-out", 9, lambda one: "–" if one.before is None else _from_to(one.before, one.after)),
     Column("judge", 5, lambda one: share(one.judge)),
     Column("alarms", 6, _alarms),
-    Column("", 18, lambda one: Span(f"{one.state}: {one.why}" if one.why else one.state, "right"), left=True),
+    Column(
+        "state", 18, lambda one: Span(f"{one.state}: {one.why}" if one.why else one.state, "right"), left=True
+    ),
 )
 
 

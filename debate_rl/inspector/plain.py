@@ -8,7 +8,7 @@ import re
 import shutil
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -17,7 +17,7 @@ from msgspec import UNSET
 from debate.types import Span as TextSpan
 from debate.types import TurnId
 from debate_rl.formatting import counted, json_number, safe
-from debate_rl.inspector.blocks import Block, Layout, Line, Row, Span, Table, lines_of
+from debate_rl.inspector.blocks import Block, Layout, Line, Row, Span, lines_of
 from debate_rl.inspector.lists import DEBATES, RUNS, STEPS, Column, fitting, padded_row, table_of
 from debate_rl.inspector.views import adoption_view, debate_view, parse_forensics, vote_graphs
 from debate_rl.inspector.views.debate_blocks import debate_blocks
@@ -55,7 +55,7 @@ class Printer:
         self.line(json.dumps(value, allow_nan=False))
 
     def row(self, row: Row) -> None:
-        """Write spans, which must be safe to print, in their colours."""
+        """Write spans in their colours. Their texts must be safe to print."""
         spans = [span for span in row if span.text]
         while spans and not spans[-1].text.strip():
             spans.pop()
@@ -69,11 +69,11 @@ class Printer:
     def blocks(self, blocks: Iterable[Block], layout: Layout | None = None) -> None:
         """Write blocks."""
         for index, row in enumerate(lines_of(blocks, layout or Layout())):
-            if row or index:  # no blank line on top
+            if row or index:  # no blank line at the top
                 self.row(row)
 
     def list(self, columns: Sequence[Column[Any]], items: Sequence[Any], *, total: Any = None) -> None:
-        """Write a list: the columns that fit a terminal, or in a pipe all that need no terminal."""
+        """Write a list: in a terminal the columns that fit, in a pipe all columns without ``rest``."""
         every = [*items, *([] if total is None else [total])]
         if self.width is None:
             self.blocks([table_of([column for column in columns if not column.rest], every)])
@@ -82,11 +82,11 @@ class Printer:
         for item in (None, *every):
             self.row(padded_row(fit, item))
         if more := len(columns) - len(fit):
-            self.row((Span(f"{counted(more, 'column')} more at a wider terminal or with --json", "faint"),))
+            self.row((Span(f"{counted(more, 'column')} more in a wider terminal or with --json", "faint"),))
 
 
 def printer_for(stream: TextIO) -> Printer:
-    """Return the printer of a stream. Colour and width need a terminal without NO_COLOR or TERM=dumb."""
+    """Return the printer of a stream. Colours and a width need a terminal without NO_COLOR and TERM=dumb."""
     if not stream.isatty():
         return Printer(stream)
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") in ("dumb", "unknown", "")
@@ -134,7 +134,7 @@ def print_list(
 
 
 def row_json(row: DebateRow) -> dict[str, object]:
-    """Return a debate of a list for JSON. The fields are those of filters, with "_" instead of a dot."""
+    """Return a row of a list of debates for JSON, with the fields of filters and "_" instead of dots."""
     facts = row.facts._asdict()
     flips = {name.upper(): facts.pop(f"flip_{name}") for name in ("cc", "cw", "wc", "ww")}
     facts["winner"], facts["cycle"] = row.winner, bool(row.facts.cycle)
@@ -146,7 +146,7 @@ def row_json(row: DebateRow) -> dict[str, object]:
 
 
 def print_figures(store: RunStore, printer: Printer, filter: str = "", *, as_json: bool = False) -> None:
-    """Print a line for each step with debates of the filter, then one for all steps."""
+    """Print a line for each step with matching debates, then a line for all steps."""
     steps, overall = store.steps(filter), store.overall(filter)
     if as_json:
         printer.json({"schema": 1, "filter": filter, "overall": json_of(overall), "steps": json_of(steps)})
@@ -161,8 +161,8 @@ def print_runs(runs: Sequence[Overview], printer: Printer, *, as_json: bool = Fa
             figures = json_of(one)
             printer.json(figures.pop("run") | figures | {"path": str(one.run.path)})
     elif printer.width is None:
-        rows = [[str(run.run.path), *(column.cell(run) for column in RUNS[1:])] for run in runs]
-        printer.blocks([Table([""] * len(RUNS), rows)])
+        path = replace(RUNS[0], name="path", rest=False, cell=lambda one: str(one.run.path))
+        printer.list([path, *RUNS[1:]], runs)
     else:
         printer.list(RUNS, runs)
 
@@ -176,7 +176,7 @@ def print_debate(
     as_json: bool = False,
     prompts: DebatePrompts | None = None,
 ) -> None:
-    """Print one debate, with ``raw`` as written and with ``prompts`` before their turns."""
+    """Print one debate. ``raw``: texts as written. ``prompts``: printed before their turns."""
     view = debate_view(id, record)
     if as_json:
         printer.json(debate_json(id, record, prompts))
@@ -188,7 +188,7 @@ def print_debate(
 
 
 def debate_json(id: str, record: Record, prompts: DebatePrompts | None = None) -> dict[str, object]:
-    """Return everything shown of a debate, optionally with prompts. Turns are in the order of the debate."""
+    """Return a whole debate for JSON, optionally with prompts. Turns are in the order of the debate."""
     view, adoption = debate_view(id, record), adoption_view(record)
     body = json_of(view)
     body["turns"] = [json_of(turn) for turn in view.spoken()]
@@ -230,7 +230,7 @@ _BLANKS = re.compile(r"[ \t\n]+")
 
 
 def search_filter(words: str, filter: str = "") -> str:
-    """Return the filter of debates that contain words and match another filter.
+    """Return the filter for debates that contain words and match another filter.
 
     >>> search_filter("two words", "winner:wrong OR step:3")
     'text:"two words" (winner:wrong OR step:3)'
@@ -249,7 +249,7 @@ def print_matches(
     as_json: bool = False,
 ) -> int:
     """Print a line for each match of ``text:`` in at most ``limit`` debates, and return their number."""
-    compile_filter(filter)  # points into what was typed
+    compile_filter(filter)  # errors point into the filter as typed
     count = 0
     for id, record in islice(store.records(search_filter(words, filter)), limit):
         for turn in record.debate.turns:
@@ -293,7 +293,7 @@ def _pattern(words: str) -> re.Pattern[str]:
 
 
 def _folded(text: str) -> tuple[str, range | list[int]]:
-    """Return the text without case and accents, and the original position of each character."""
+    """Return the text without case and accents, and the original position of each of its characters."""
     if text.isascii():
         return text.lower(), range(len(text))
     folded: list[str] = []

@@ -1,6 +1,6 @@
-"""The runs at a path, with progress, held-out accuracy, the judge and alarms for lists.
+"""The runs at a path, with progress, held-out accuracy, judge accuracy and alarms, for lists.
 
-Everything is read from the run's own files, never from the index of its debates, which may be outdated.
+All values are read from the run's own files, never from the index of its debates, which may be outdated.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from transcripts.files import shard_paths, shard_step
 from transcripts.index.database import run_and_shards
 
 if TYPE_CHECKING:
-    from debate_rl.alarms import Curves  # loads scipy, which one run does without
+    from debate_rl.alarms import Curves  # loads scipy, which a single run does not need
     from debate_rl.config import Config
     from learner.advantages import Author
 
@@ -30,7 +30,7 @@ METRICS, CONFIG = "metrics.jsonl", "config.toml"
 
 @dataclass(frozen=True, slots=True)
 class FoundRun:
-    """One run. ``steps``: the number of steps with debates; ``last``: the newest of them, None without any.
+    """One run. ``steps``: the number of steps with debates. ``last``: the newest such step, or None.
 
     ``writing``: whether a process holds the run's lock.
     """
@@ -57,20 +57,20 @@ def find_runs(path: Path | str) -> list[FoundRun]:
         children = sorted(child for child in path.iterdir() if child.is_dir())
     runs = [_found(child) for child in children if _is_run(child)]
     if not runs:
-        run_and_shards(path)  # has its own error for a path that is not a folder
-        why = "no transcripts in it or in its subfolders"
+        run_and_shards(path)  # raises an error for a path that is not a folder
+        why = "it and its subfolders have no transcripts"
         raise TranscriptError(f"{path}: neither a run nor a folder of runs: {why}")
     return runs
 
 
 def run_at(path: Path | str, runs: Sequence[FoundRun]) -> FoundRun | None:
-    """Return the only one of ``runs`` if the path is its folder or its folder of shards, else None."""
+    """Return the run if the path is its folder or its folder of shards, else None."""
     here = Path(path).resolve()
     return runs[0] if len(runs) == 1 and runs[0].path.resolve() in (here, here.parent) else None
 
 
 def _is_run(folder: Path) -> bool:
-    """Return whether a folder has a folder of transcripts, which exists from the start of a run."""
+    """Return whether a folder contains transcripts. Their folder exists from the start of a run."""
     try:
         if (folder / CONFIG).is_file() and (folder / "transcripts").is_dir():
             return True
@@ -94,7 +94,7 @@ def config_of(run: Path) -> tuple[Config | None, str]:
     try:
         return read_run_config(run), ""
     except ConfigError as error:
-        return None, f"no configuration, so only what is stored is shown: {error}"
+        return None, f"no configuration, so only stored values are shown: {error}"
 
 
 def evaluation_of(run: Path) -> Author:
@@ -109,11 +109,11 @@ def evaluation_of(run: Path) -> Author:
 class Overview:
     """One run of a list, with None for unknown values. ``planned``: the planned number of steps.
 
-    ``before``, ``after``: held-out accuracy of one agent alone at the first and last evaluation, on the
-    problems of both. ``judge``: the newest judge accuracy. ``alarms``: how many collapse detectors fire, None
-    if none can fire yet. ``changed``: the last write, in seconds since 1970. ``test_time``: whether the run
-    trains on held-out problems. ``stage``: how a stage of a curriculum ended ("reached", "demoted", "limit"),
-    and ``why``.
+    ``before``, ``after``: held-out accuracy of one agent alone at the first and last evaluation, on their
+    common problems. ``judge``: the newest judge accuracy. ``alarms``: the number of collapse detectors that
+    fire, None if no detector has enough data yet. ``changed``: the last write, in seconds since 1970.
+    ``test_time``: whether the run trains on held-out problems. ``stage``: how a stage of a curriculum ended
+    ("reached", "demoted", "limit"), and ``why``.
     """
 
     run: FoundRun
@@ -135,18 +135,18 @@ class Overview:
 
     @property
     def state(self) -> str:
-        """Whether it is being written, how a stage ended, and whether it trains on held-out problems."""
+        """Words on whether it is running, how a stage ended, and whether it trains on held-out problems."""
         marks = ("running" * self.run.writing, self.stage, "test-time learning" * self.test_time)
         return ", ".join(filter(None, marks))
 
 
 def overviews(runs: Iterable[FoundRun]) -> list[Overview]:
-    """Return the rows of a list of runs, the most recently written first."""
+    """Return the rows of a list of runs, the most recently written run first."""
     return sorted(map(overview, runs), key=lambda one: (-one.changed, one.run.name))
 
 
 def overview(run: FoundRun) -> Overview:
-    """Return the row of a run. No content of its folder raises an error."""
+    """Return the row of a run. Damaged or foreign files never raise an error."""
     from debate_rl.metrics.held_out import NAME
 
     path, files = run.path, [run.path / CONFIG, run.path / METRICS]
@@ -175,7 +175,7 @@ def metrics_of(run: Path) -> Curves:
 
 
 def _stamp(path: Path) -> tuple[int, int]:
-    """Return a file's time and size, which change with its content; zeros without a file."""
+    """Return a file's time and size, which change with its content, or zeros without a file."""
     with suppress(OSError, ValueError):
         facts = path.stat()
         return facts.st_mtime_ns, facts.st_size
@@ -199,7 +199,7 @@ def _alarms(run: Path, stamp: tuple[int, int]) -> int | None:
 
 @lru_cache(maxsize=1024)
 def _held_out(run: Path, stamps: tuple[tuple[int, int], ...]) -> tuple[float | None, float | None]:
-    """Return held-out accuracy of one agent before and after; only the first value with one evaluation."""
+    """Return held-out accuracy of one agent alone before and after; with one evaluation, only before."""
     from debate_rl.metrics.held_out import DIRECT, gain, read_held_out
 
     evaluations = read_held_out(run)

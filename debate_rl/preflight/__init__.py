@@ -1,1 +1,1 @@
-"""Checks before a run: of configuration and problems at every launch, and of debates by the doctor."""
+"""Checks before training: configuration and problems at every start, and debates by ``debate doctor``."""

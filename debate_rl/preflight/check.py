@@ -9,14 +9,15 @@ from typing import Literal, TypeAlias
 from debate_rl.formatting import number, short
 from debate_rl.metrics.intervals import Estimate
 
-Verdict: TypeAlias = Literal["ok", "warn", "bad", "not measured"]
+Verdict: TypeAlias = Literal["ok", "warn", "bad", "not measured", "not used"]
+"""The status of a check. "not used": nothing in the rewards of the first step depends on the figure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """The subject of a check, its status, its figure (None without one), the reason, and KEY=VALUE to set.
+    """The result of a check: name, status, figure or None, explanation, and KEY=VALUE to set.
 
-    ``low`` and ``high``: the figure's 95% interval, if it has one.
+    ``low`` and ``high``: the 95% interval of the figure, if known.
     """
 
     name: str
@@ -28,7 +29,7 @@ class Check:
     high: float | None = None
 
     def line(self) -> str:
-        """Return the check as a line: status, name, figure, reason, and what to set.
+        """Return the check as a line: status, name, figure, explanation, and what to set.
 
         >>> Check("judge", "warn", 0.5, "a coin", "train.steps=0", 0.4, 0.6).line()
         'warn          judge: 0.500 [0.400, 0.600]; a coin; set train.steps=0'
@@ -44,7 +45,7 @@ class Check:
 
 
 def of_estimate(name: str, verdict: Verdict, estimate: Estimate, why: str, set: str = "") -> Check:
-    """Return the check of a rate or difference, without an interval if there is only one cluster."""
+    """Return the check of a rate or a difference. With a single cluster, it has no interval."""
     least = -1.0 if estimate.p is not None else 0.0
     known = estimate.clusters > 1
     bounds = (max(estimate.low, least), min(estimate.high, 1.0)) if known else (None, None)
@@ -52,7 +53,7 @@ def of_estimate(name: str, verdict: Verdict, estimate: Estimate, why: str, set: 
 
 
 def above(value: float, least: float, fair: float | None = None) -> Verdict:
-    """Return the status of a figure that must be at least ``least`` and should be at least ``fair``.
+    """Return the status of a figure that must be at least ``least``, and ideally at least ``fair``.
 
     >>> [above(value, 0.05, 0.1) for value in (0.04, 0.05, 0.1)]
     ['bad', 'warn', 'ok']
@@ -61,12 +62,12 @@ def above(value: float, least: float, fair: float | None = None) -> Verdict:
 
 
 def is_go(checks: Sequence[Check]) -> bool:
-    """Return whether no check is bad."""
+    """Return True if no check is bad."""
     return all(check.verdict != "bad" for check in checks)
 
 
 def summary(checks: Sequence[Check]) -> str:
-    """Return the last line: go, or which keys to change.
+    """Return the last line of the doctor: go, or no go with the keys to change.
 
     >>> summary([Check("a", "ok", None, "fine"), Check("b", "bad", 0.0, "none", "model.chat=false")])
     'no go: b; set model.chat=false'
@@ -74,7 +75,7 @@ def summary(checks: Sequence[Check]) -> str:
     bad = [check for check in checks if check.verdict == "bad"]
     counts = [sum(check.verdict == verdict for check in checks) for verdict in ("warn", "not measured")]
     if not bad:
-        return f"go: nothing is bad, {counts[0]} of {len(checks)} checks warn, {counts[1]} not measured"
+        return f"go: no check is bad, {counts[0]} of {len(checks)} warn, {counts[1]} not measured"
     sets = list(dict.fromkeys(check.set for check in bad if check.set))
     remedy = f"; set {', '.join(sets)}" if sets else ""
     return f"no go: {', '.join(check.name for check in bad)}{remedy}"

@@ -1,4 +1,4 @@
-"""Hold a few debates as training would, and check answers, votes, texts, advantages and the sampler."""
+"""Hold a few debates as in training, and check answers, votes, texts, advantages and the sampler."""
 
 from __future__ import annotations
 
@@ -25,7 +25,14 @@ from debate_rl.metrics.debates import debate_metrics, due_pairs_of
 from debate_rl.metrics.intervals import Estimate, clustered_mean
 from debate_rl.metrics.progress import parts_shown
 from debate_rl.preflight.check import Check, above, of_estimate
-from debate_rl.preflight.votes import RoundVotes, forecast_checks, labelled, votes_by_round
+from debate_rl.preflight.votes import (
+    RoundVotes,
+    forecast_checks,
+    labelled,
+    uses_truth,
+    uses_votes,
+    votes_by_round,
+)
 from debate_rl.rollouts.worker import Clock, Rollout, RolloutWorker
 from debate_rl.runs.checkpoint import load_checkpoint
 from debate_rl.runs.weights import newest_weights, start_of
@@ -53,7 +60,7 @@ MINUTE = 60.0
 
 
 class Opened(NamedTuple):
-    """The policy, and the model that would learn; None if only a server has it."""
+    """The policy, and the model to be trained, which is None if only a server has it."""
 
     policy: Policy
     model: Any
@@ -65,7 +72,7 @@ def opened_policy(
 ) -> Iterator[Opened]:
     """Open the policy with the weights that training would start with, or with a run's newest weights.
 
-    The recipe's warm start runs in memory and is not kept; ``tell`` receives its progress.
+    The warm start of the recipe runs in memory and is not saved. ``tell`` receives its progress.
     """
     with ExitStack() as stack:
         if config.model.policy == "openai":
@@ -85,7 +92,7 @@ def opened_policy(
             load_checkpoint(path, model=model, restore_rng=False, verify=False)
         elif started.steps:
             speaker = LocalPolicy(model, tokenizer, **local_settings(config))
-            tell(f"first a warm start of {started.steps} steps in memory, as a run would do it")
+            tell(f"starting with a warm start of {started.steps} steps in memory, as in training")
             with parts_shown() as parts:
                 loss = warm_start(
                     *(model, tokenizer, config, data.environment),
@@ -99,7 +106,7 @@ def opened_policy(
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """Debates with their rewards, and the advantage of each turn."""
+    """Debates with their rewards and the advantages of their turns."""
 
     config: Config
     data: Problems
@@ -109,7 +116,7 @@ class Examined:
 
 
 def chosen_problems(config: Config, data: Problems, count: int) -> list[int]:
-    """Return the indices of ``count`` training problems drawn by the seed, those with truth first."""
+    """Return the indices of ``count`` random training problems, starting with problems with truth."""
     order = list(range(len(data.train)))
     Random(config.seed).shuffle(order)
     order.sort(key=lambda index: data.train[index].kind in WITHOUT_TRUTH)
@@ -117,7 +124,7 @@ def chosen_problems(config: Config, data: Problems, count: int) -> list[int]:
 
 
 def size_line(config: Config, problems: int) -> str:
-    """Return a line about the amount of sampling that follows."""
+    """Return a line on the number of replies that will be sampled."""
     debate, each = config.debate, config.train.chunk
     turns = sum(len(speakers(debate, round_)) for round_ in range(debate.num_rounds + debate.final_ballot))
     replies = problems * each * turns
@@ -128,7 +135,7 @@ def size_line(config: Config, problems: int) -> str:
 
 
 def hold(config: Config, data: Problems, opened: Opened, count: int, say: Callable[[str], None]) -> Examined:
-    """Hold debates on ``count`` problems. After a fifth of them, ``say`` receives the remaining time."""
+    """Hold debates on ``count`` problems. After a fifth of the problems, print the remaining time."""
     now = config.at_step(0)
     whole = {"group_size": config.train.chunk, "dynamic_sampling": 0, "adaptive": None}
     now = now.model_copy(update={"train": now.train.model_copy(update=whole)})
@@ -142,7 +149,7 @@ def hold(config: Config, data: Problems, opened: Opened, count: int, say: Callab
             rollout.add(worker.roll_out(number, lambda _, part=part: part, {}, Clock()))
             if number == 0 and size < len(indices):
                 left = (time.monotonic() - started) * (len(indices) - size) / size
-                say(f"the first {counted(size, 'problem')} done; about {duration(left)} for the others")
+                say(f"the first {counted(size, 'problem')} done; about {duration(left)} left")
     transitions = rollout.transitions()
     advantages = turn_advantages(transitions, now.rewards, now.advantages, {})
     return Examined(now, data, rollout, transitions, advantages.turns)
@@ -156,19 +163,19 @@ def debate_checks(examined: Examined, opened: Opened) -> Iterator[Check]:
     rounds = votes_by_round(rollout.debates, rollout.correct, key_of(examined.data.environment))
     for one in rounds:
         yield from _round_checks(one)
-    yield from forecast_checks(labelled(rollout.debates, rollout.correct), rounds)
+    yield from forecast_checks(labelled(rollout.debates, rollout.correct), rounds, examined.config.rewards)
     yield from _text_checks(examined)
     yield from coverage_checks(examined.advantages, examined.config)
     yield mismatch_check(examined, opened.model)
 
 
 def _rate(rows: Sequence[tuple[str, bool]]) -> Estimate:
-    """Return the fraction of rows (problem, whether true) that are true, clustered by problem."""
+    """Return the fraction of true rows (problem, value), clustered by problem."""
     return clustered_mean([float(holds) for _, holds in rows], [problem for problem, _ in rows])
 
 
 def _answer_gates(examined: Examined) -> Iterator[Check]:
-    """Yield the fractions of right answers and of debates with any right answer, in round 0."""
+    """Yield the fractions of right answers, and of debates with a right answer, in round 0."""
     tables = zip(examined.rollout.debates, examined.rollout.correct, strict=True)
     grades = [
         (debate.problem.id, [is_right(turn.id, table) for turn in debate.turns if turn.id.round == 0])
@@ -178,14 +185,14 @@ def _answer_gates(examined: Examined) -> Iterator[Check]:
     rows = [(problem, one) for problem, row in grades for one in row if one is not None]
     if not rows:
         for name in ("base accuracy", "some agent right"):
-            yield Check(name, "not measured", None, "no solution has a grade: there are no gold answers")
+            yield Check(name, "not measured", None, "there are no gold answers, so solutions have no grades")
         return
     base = _rate(rows)
-    why = f"of {base.n} solutions in round 0 are right; {ACCURACY:g} is needed, and {FAIR_ACCURACY:g} is fair"
+    why = f"of {base.n} solutions in round 0 are right; minimum {ACCURACY:g}, better {FAIR_ACCURACY:g}"
     easier = "env.levels (easier ones)"
     yield of_estimate("base accuracy", above(base.value, ACCURACY, FAIR_ACCURACY), base, why, easier)
     some = _rate([(problem, any(row)) for problem, row in grades if any(one is not None for one in row)])
-    why = f"of debates have an agent that is right in round 0; {ANY_RIGHT:g} is needed"
+    why = f"of debates have a right solution in round 0; minimum {ANY_RIGHT:g}"
     yield of_estimate("some agent right", above(some.value, ANY_RIGHT), some, why, easier)
 
 
@@ -199,7 +206,7 @@ def _vote_gates(examined: Examined) -> Iterator[Check]:
             yield Check(name, "not measured", None, f"{why}: there are no votes to check")
         return
     valid = _rate([(problem, pair.verdict is not None) for problem, own in named for pair in own])
-    why = f"of {valid.n} pairs have a vote that counts; {VALID:g} is needed"
+    why = f"of {valid.n} pairs have a valid vote; minimum {VALID:g}"
     cure = "debate.max_tokens (higher)"
     yield of_estimate("valid comparisons", above(valid.value, VALID), valid, why, cure)
     votes = [
@@ -215,7 +222,7 @@ def _vote_gates(examined: Examined) -> Iterator[Check]:
     judge = _rate(votes)
     high, low = (judge.high, judge.low) if judge.clusters > 1 else (1.0, 0.0)
     verdict = "ok" if low > 0.5 else "bad" if high < 0.5 or judge.value <= 0.5 else "warn"
-    why = f"of {judge.n} votes on decidable pairs are right; a coin would get .5"
+    why = f"of {judge.n} votes on decidable pairs are right; chance is .5"
     yield of_estimate("judge", verdict, judge, why, "rewards.truth_weight=1.0")
 
 
@@ -227,7 +234,7 @@ def _round_checks(of: RoundVotes) -> Iterator[Check]:
     known = apart.clusters > 1
     worse, better = known and apart.high < 0, known and apart.low > 0
     words = "are worse than" if worse else "are better than" if better else "do not clearly differ from"
-    why = f"p_v - p_c; votes {words} counting answers"
+    why = f"p_v - p_c; votes {words} the more frequent answer"
     verdict = "warn" if worse else "ok"
     yield of_estimate(f"votes over crowd, round {number}", verdict, apart, why, "rewards.truth_weight=1.0")
     why = f"p_m, of {of.majority.n} graded problems; ties count in proportion"
@@ -235,7 +242,9 @@ def _round_checks(of: RoundVotes) -> Iterator[Check]:
     why = "intraclass correlation of wrong votes by problem: 0 if judges err independently, 1 if together"
     name = f"shared errors, round {number}"
     if of.shared is None:
-        yield Check(name, "not measured", None, "needs right and wrong votes of two judges on a problem")
+        yield Check(
+            name, "not measured", None, "needs right and wrong votes of two judges on the same problem"
+        )
     else:
         yield of_estimate(name, "ok", of.shared, why)
 
@@ -248,41 +257,43 @@ def _text_checks(examined: Examined) -> Iterator[Check]:
     )
     cut = figures.get("truncated", 0.0)
     verdict = "bad" if cut > MANY_TRUNCATED else "warn" if cut > TRUNCATED else "ok"
-    yield Check("truncated", verdict, cut, "of replies hit their token limit", "debate.max_tokens (higher)")
+    yield Check("truncated", verdict, cut, "of replies reach their token limit", "debate.max_tokens (higher)")
     replies = [turn.completion.text for debate in rollout.debates for turn in debate.turns]
     empty = sum(is_incoherent(text) for text in replies) / max(len(replies), 1)
-    why = "of replies repeat themselves or are not text: check debate inspect prompts and the chat template"
+    why = "of replies are repetitive or not text; check debate inspect prompts and the chat template"
     yield Check("garbage", "bad" if empty > GARBAGE else "ok", empty, why, "model.chat (the other value)")
     distinct = figures.get("completions/distinct")
     if distinct is not None:
-        why = "of the samples of a problem differ; if few do, a seed is fixed or the temperature is low"
+        why = "of the replies to a problem are distinct; a low value means a fixed seed or a low temperature"
         yield Check("distinct", "bad" if distinct <= DISTINCT else "ok", distinct, why, "debate.temperature")
 
 
 def coverage_checks(advantages: Sequence[TurnAdvantage | None], config: Config) -> Iterator[Check]:
-    """Yield, by stream, the fraction of turns with an advantage other than 0, and with any advantage."""
+    """Yield the fraction of turns with a nonzero advantage, for each stream and in total."""
     every = len(advantages)
     if not every:
         return
     parts = [one for one in advantages if one is not None]
     credit = ("generator",) if config.rewards.mix == "rewards" else ("truth", "peer")
     critics = ("critic",) if config.debate.protocol == "critique" else ()
+    unused = {"truth": not uses_truth(config.rewards), "peer": not uses_votes(config.rewards)}
     for stream in (*credit, "judge", *critics, "format"):
         share = sum(bool(getattr(one, stream)) for one in parts) / every
-        silent = not share and stream in ("truth", "generator")
-        why = "of turns have an advantage other than 0" + ("; all rewards are equal" if silent else "")
-        yield Check(f"advantages, {stream}", "warn" if silent else "ok", share, why, "env.levels (others)")
+        silent = not share and stream in ("truth", "generator") and not unused.get(stream)
+        why = "of turns have a nonzero advantage" + ("; all rewards are equal" if silent else "")
+        verdict = "not used" if unused.get(stream) else "warn" if silent else "ok"
+        yield Check(f"advantages, {stream}", verdict, share, why, "env.levels (others)")
     some = sum(bool(one.generator or one.judge or one.critic or one.format) for one in parts) / every
     verdict = "bad" if not some else "warn" if some < COVERED else "ok"
     remedy = "train.group_size (more)"
-    yield Check("advantages", verdict, some, "of turns would be learnt from", remedy)
+    yield Check("advantages", verdict, some, "of turns have a nonzero advantage in any stream", remedy)
 
 
 def mismatch_check(examined: Examined, model: Any) -> Check:
-    """Return the difference between learner and sampler, as ``mismatch_kl`` of metrics.jsonl."""
+    """Check ``mismatch_kl``, the difference between learner and sampler as in metrics.jsonl."""
     name = "sampler and trainer"
     if model is None:
-        return Check(name, "not measured", None, "a server samples, and no model learns here")
+        return Check(name, "not measured", None, "a server samples, and no model is trained here")
     try:
         every = [TurnAdvantage(None, None, None)] * len(examined.transitions)
         rows = make_rows(examined.transitions, every, examined.config.advantages)[:ROWS]
@@ -291,7 +302,7 @@ def mismatch_check(examined: Examined, model: Any) -> Check:
     if not rows:
         return Check(name, "not measured", None, "there are no turns")
     kl = mismatch_kl(model, rows, examined.config)
-    why = f"KL of {counted(len(rows), 'turn')}; {MISMATCH:g} is the most that rounding explains"
+    why = f"KL of {counted(len(rows), 'turn')}; rounding explains at most {MISMATCH:g}"
     products = compute_type(model, examined.config.learner.compute)
     remedy = "model.dtype=float32" if products is None else "learner.compute=float32"
     return Check(name, "bad" if not kl <= MISMATCH else "ok", kl, why, remedy)

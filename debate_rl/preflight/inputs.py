@@ -25,15 +25,14 @@ from learner.update.forward import compute_type
 from learner.update.learner import check_dtypes
 
 FULL_LR, FULL_SIZE = 1e-5, 1.7e9
-"""The highest learning rate that trained full weights of this number of parameters [RLVR experiment
-notes]."""
+"""The highest learning rate that worked for full weights, and their number [RLVR experiment notes]."""
 LORA_TIMES, LORA_LR = 10.0, 5e-5
-"""How many times higher the rate of an adapter may be [LoRA Without Regret, Schulman et al., 2025], and the
-highest rate of an adapter that did no harm [Markovian run analysis]."""
+"""The factor for learning rates of adapters [LoRA Without Regret, Schulman et al., 2025], and the highest
+rate of an adapter that did no harm [Markovian run analysis]."""
 WIDE = 10.0
-"""The check warns if the learning rate is below the suggested rate divided by this number."""
+"""The check warns if the learning rate is below the advised rate divided by this number."""
 MANY_ALIKE = 0.01
-"""Fraction of repeated questions above which the check warns."""
+"""The check warns if the fraction of repeated questions is larger."""
 
 
 def data_checks(data: Problems) -> Iterator[Check]:
@@ -49,23 +48,27 @@ def data_checks(data: Problems) -> Iterator[Check]:
     yield Check("problems", "ok", len(train), f"to train on, {held_out}{levels}")
     open_ = sum(problem.kind in WITHOUT_TRUTH for problem in train)
     blank = sum(problem.kind not in WITHOUT_TRUTH and not problem.answer for problem in train)
-    why = f"among {counted(len(train) - open_, 'problem')} to be graded; {open_:,} of open kinds need none"
+    why = (
+        f"among {counted(len(train) - open_, 'problem')} of gradable kinds; {open_:,} of open kinds need none"
+    )
     yield Check("missing answers", "bad" if blank else "ok", blank, why)
     alike = len(train) - len({" ".join(problem.question.split()).casefold() for problem in train})
     verdict = "warn" if alike > MANY_ALIKE * len(train) else "ok"
     yield Check("repeated questions", verdict, alike, "of the training problems")
     shared = len(data.overlaps)
-    why = "held-out problems share runs of words with trained ones"
+    why = "held-out problems share runs of words with training problems"
     yield Check("overlaps", "warn" if shared else "ok", shared, why, 'env.decontaminate="ngram"')
 
 
 def model_checks(config: Config, data: Problems) -> Iterator[Check]:
-    """Yield the checks that need the model's settings and tokenizer; one is bad if these cannot be loaded."""
+    """Yield the checks that need the model's configuration and tokenizer, or a bad check if loading fails."""
     from debate_rl.models import refuse_damaged_weights, sketch_model
     from debate_rl.warm_start.tokenizer import tiny_vocabulary
 
     if config.model.policy not in (None, "vllm"):
-        yield Check("template", "not measured", None, f"model.policy={config.model.policy} has it")
+        yield Check(
+            "template", "not measured", None, f"model.policy={config.model.policy} applies the template"
+        )
     else:
         try:
             refuse_damaged_weights(config.model)
@@ -81,7 +84,7 @@ def model_checks(config: Config, data: Problems) -> Iterator[Check]:
 
 
 def template_check(config: Config, tokenizer: Any) -> Check:
-    """Return whether the prompts have the form that the model has learnt: a chat, or plain text."""
+    """Check that prompts have the format that the model was trained on: chats or plain text."""
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -93,12 +96,12 @@ def template_check(config: Config, tokenizer: Any) -> Check:
     named = (config.model.name_or_path or "").lower()
     instructed = any(word in named for word in ("instruct", "-chat", "-it"))
     if instructed and not chat:
-        return Check("template", "bad", None, "prompts of a chat model are plain text", "model.chat=true")
+        return Check("template", "bad", None, "a chat model gets plain-text prompts", "model.chat=true")
     return Check("template", "ok", None, "prompts are chats" if chat else "prompts are plain text")
 
 
 def prompt_checks(config: Config, data: Problems) -> Iterator[Check]:
-    """Yield whether training and evaluation prompts agree, and whether anything ends a reply."""
+    """Check that training and evaluation use the same prompts, and that replies have an end."""
     speech, _ = speech_of(config)
     first = data.train[0]
     trained, evaluated = (
@@ -106,19 +109,23 @@ def prompt_checks(config: Config, data: Problems) -> Iterator[Check]:
         for count in (config.shots.count_at(0), config.shots.final)
     )
     changed = list(differences(trained, evaluated))
-    why = "training and evaluation use the same prompts" if not changed else f"they differ: {changed[0]}"
+    why = (
+        "training and evaluation use the same prompts"
+        if not changed
+        else f"training and evaluation differ: {changed[0]}"
+    )
     yield Check("prompts", "warn" if changed else "ok", len(trained), f"kinds of prompt; {why}")
     plain = config.model.chat is False
     without = [prompt.name for prompt in trained if not prompt.settings["stop"]]
     if plain and without:
-        why = f"nothing ends a plain-text reply of {without[0]}, and models add questions of their own"
+        why = f"no stop string ends a plain-text reply of {without[0]}, so models may add more questions"
         yield Check("stops", "warn", None, why, "debate.prompts=qa")
     else:
-        yield Check("stops", "ok", None, "the end of a turn, or a stop string, ends replies")
+        yield Check("stops", "ok", None, "replies end with the end of the turn or a stop string")
 
 
 def length_checks(config: Config, data: Problems) -> Iterator[Check]:
-    """Yield whether every problem's shortest prompt and its reply fit the context."""
+    """Check that the shortest prompt of every problem and its reply fit the context."""
     if config.model.policy not in (None, "vllm"):
         yield Check("lengths", "not measured", None, f"model.policy={config.model.policy} has the tokenizer")
         return
@@ -132,11 +139,11 @@ def length_checks(config: Config, data: Problems) -> Iterator[Check]:
         yield Check("lengths", "bad", None, _line(error))
     else:
         reply = config.debate.max_tokens + config.debate.thinking_tokens
-        yield Check("lengths", "ok", reply, "tokens of a reply fit with every problem's prompt")
+        yield Check("lengths", "ok", reply, "tokens of a reply fit after the prompt of every problem")
 
 
 def memory_checks(config: Config, data: Problems) -> Iterator[Check]:
-    """Yield whether the run fits in memory (as ``--plan`` says), and checks of rate and data types."""
+    """Yield the checks of memory (as by ``--plan``), learning rate and data types."""
     try:
         needs = planned(config, data)
     except PromptTooLongError as error:
@@ -147,7 +154,7 @@ def memory_checks(config: Config, data: Problems) -> Iterator[Check]:
         return
     if needs is None or needs.memory is None:
         other = config.model.policy or config.engine.kind
-        why = needs.uncounted if needs else f"{other}: the memory of another engine is not known"
+        why = needs.uncounted if needs else f"{other}: the memory of this engine is unknown"
         yield Check("memory", "not measured", None, why)
     else:
         lines = [line.strip() for line in needs.memory_lines()]
@@ -162,11 +169,11 @@ def memory_checks(config: Config, data: Problems) -> Iterator[Check]:
 
 
 def suggested_lr(parameters: float, *, adapter: bool) -> float:
-    """Return the highest learning rate advised for reinforcement learning of a model of this size.
+    """Return the highest learning rate advised for RL of a model of this size.
 
-    1e-5 trained 1.7e9 full weights, and 2e-5 made them collapse [RLVR experiment notes]. Other sizes scale
-    with 1 / sqrt(parameters) [tinker-cookbook, hyperparam_utils], up to 1e-5. An adapter takes 10 times as
-    much [LoRA Without Regret, 2025], up to 5e-5 [Markovian run analysis].
+    With 1.7e9 full weights, 1e-5 worked and 2e-5 led to a collapse [RLVR experiment notes]. For other sizes,
+    the rate scales with 1 / sqrt(parameters) [tinker-cookbook, hyperparam_utils], up to 1e-5. For adapters it
+    is 10 times as high [LoRA Without Regret, 2025], up to 5e-5 [Markovian run analysis].
 
     >>> [suggested_lr(size, adapter=False) for size in (1.7e9, 6.8e9)], suggested_lr(6.8e9, adapter=True)
     ([1e-05, 5e-06], 5e-05)
@@ -176,13 +183,13 @@ def suggested_lr(parameters: float, *, adapter: bool) -> float:
 
 
 def lr_check(config: Config, parameters: int) -> Check:
-    """Return whether the learning rate is between a tenth of the suggested one and the suggested one."""
+    """Check that the learning rate is between a tenth of the advised rate and the advised rate."""
     lr, adapter = config.learner.lr, config.model.lora_rank > 0
     if config.model.tiny is not None:
-        return Check("learning rate", "not measured", lr, "no rule is known for tiny models")
+        return Check("learning rate", "not measured", lr, "there is no advised rate for tiny models")
     best = suggested_lr(parameters, adapter=adapter)
     what = "an adapter of" if adapter else "all of"
-    why = f"for {what} {parameters / 1e9:.2g} G parameters {best / WIDE:.1g} to {best:.1g} are advised"
+    why = f"advised for {what} {parameters / 1e9:.2g} G parameters: {best / WIDE:.1g} to {best:.1g}"
     source = "RLVR notes, scaled by 1/sqrt(size); LoRA Without Regret for adapters"
     outside = not 0.999 * best / WIDE <= lr <= 1.001 * best
     return Check(
@@ -191,7 +198,7 @@ def lr_check(config: Config, parameters: int) -> Check:
 
 
 def dtype_check(config: Config, model: Any) -> Check:
-    """Return whether the learner accepts the weights' type, and computes in the sampler's type."""
+    """Check that the learner accepts the data type of the weights, and computes in that of the sampler."""
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     try:
         with warnings.catch_warnings(record=True) as caught:
@@ -206,17 +213,17 @@ def dtype_check(config: Config, model: Any) -> Check:
     computes = str(compute_type(model, config.learner.compute, on_gpu=on_gpu) or weights)
     computes = computes.removeprefix("torch.")
     samples = {None: computes, "vllm": engine_dtype(config.model)}.get(config.model.policy, weights)
-    why = f"weights {weights}, the learner computes in {computes}, the sampler in {samples}"
+    why = f"weights are {weights}, the learner computes in {computes}, and the sampler in {samples}"
     if samples != computes:
         return Check("numeric types", "warn", None, why, f"learner.compute={samples}")
     return Check("numeric types", "ok", None, why)
 
 
 def setting_checks(config: Config) -> Iterator[Check]:
-    """Yield a warning for each risky setting, as in a run's report."""
+    """Yield a warning for each risky setting, as in the report of a run."""
     risks = list(risky(flat(plain_config(config))))
     if not risks:
-        yield Check("settings", "ok", None, "no source warns of any setting")
+        yield Check("settings", "ok", None, "no setting is known to be risky")
     for setting, rule, source in risks:
         yield Check("settings", "warn", None, f"{setting}: {rule} ({source})")
 

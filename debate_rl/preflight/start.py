@@ -1,4 +1,4 @@
-"""Checks before a run begins or resumes: problems, settings, and which of them may have changed."""
+"""Checks before a run starts or resumes: problems, settings, and settings that may have changed."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from learner.losses import find_loss
 from rewards import check_scheme
 
 LEAST_TEMPERATURE = 0.01
-"""Below this temperature, sampling is practically greedy, and log-probabilities lose precision."""
+"""Minimum temperature of training. Below, sampling is almost greedy and log-probabilities are imprecise."""
 CHOICE_MODES: tuple[Mode, ...] = ("boxed", "lenient", "gsm8k_strict", "answer_is", "first_letter")
-"""Modes that read letters of options. All others are for mathematics."""
+"""Modes that can read the letter of an option. All other modes are for mathematics."""
 FREE = (
     *("run", "logging", "verifier.cache", "verifier.diagnose"),
     *("train.save_every", "train.keep_last", "train.keep_best", "train.over_memory"),
@@ -44,34 +44,34 @@ FREE = (
 of the run, and evaluations."""
 DIRECT = "eval/direct/accuracy"
 HELD_BACK = "eval/sft/loss"
-"""The only figure of an evaluation that is better when lower."""
+"""The only figure of an evaluation for which lower is better."""
 BEST_BY = re.compile(
     r"eval/([a-z][a-z0-9_]*/)?(direct/(accuracy|self_consistency|instructions|score|(pass|cons|score)@[1-9]\d*)"
     r"|debate/(accuracy/round_\d+|winner/accuracy|majority|valid_xml|instructions|score|pass@[1-9]\d*)"
     r"|debate/(winner_minus_direct|(winner|majority)_minus_self_consistency)"
     r"|judge/(accuracy|strict_accuracy|coverage))"
 )
-"""Figures of an evaluation that are better when higher."""
+"""Figures of an evaluation for which higher is better."""
 FROM_DEBATES = ("logprob", "repetition", "circular", "peer_truth", "wrong_consensus")
-"""Detectors that only read stored debates."""
+"""Detectors that need stored debates."""
 OF_VOTES = ("circular", "one_sided", "peer_truth", "votes_against_truth", "wrong_consensus")
 OF_TRUTH = ("constant_truth", "peer_truth", "votes_against_truth", "wrong_consensus", "format_only")
 
 
 class SchemeWarning(UserWarning):
-    """A reward scheme with streams that will have no signal, or a loss that needs other settings."""
+    """A warning of reward streams without a signal, or of a loss that needs other settings."""
 
 
 def checked_problems(config: Config) -> tuple[Config, Problems]:
-    """Return the configuration with the steps of its epochs, and the problems, after all checks."""
+    """Check and return the configuration, with its number of steps, and the problems."""
     if config.sft.data:
         raise ValueError(
-            f"sft.data = {list(config.sft.data)}: is for supervised training by debate train; leave it out "
-            f"here, and start from that run's weights by warm_start.from_run"
+            f"sft.data = {list(config.sft.data)}: is only for supervised training; remove it, and start from "
+            f"the weights of the supervised run with warm_start.from_run"
         )
     refuse_training(config)
     refuse_unexplored(config)
-    find_loss(config.learner.loss)  # refuses an unknown loss before the warm start
+    find_loss(config.learner.loss)  # raises for an unknown loss before the warm start
     data = load_run_problems(config)
     config = with_epochs(config, len(data.train))
     refuse_without_truth(config, data)
@@ -91,7 +91,7 @@ def checked_problems(config: Config) -> tuple[Config, Problems]:
 
 
 def best_by(config: Config) -> str:
-    """Return the figure that chooses the best checkpoint. Without debates there is no winner's accuracy."""
+    """Return the figure that selects the best checkpoint, which is not the winner's without debates."""
     name = config.train.keep_best
     alone = config.held_out.direct or config.debate.num_agents == config.debate.num_rounds == 1
     if name != TrainConfig().keep_best or not (alone or config.sft.data):
@@ -100,14 +100,14 @@ def best_by(config: Config) -> str:
 
 
 def is_better(name: str, value: float, best: float) -> bool:
-    """Return whether a figure beats the best so far: higher, or for a loss lower."""
+    """Return True if a figure is better than the best so far: higher, or lower for a loss."""
     return value < best if name == HELD_BACK else value > best
 
 
 def change_rules(config: Config) -> ChangeRules:
-    """Return which settings may differ from the configuration that a run began with.
+    """Return the rules for settings that may change when a run resumes.
 
-    More steps leave finished steps unchanged only if the learning rate does not depend on the last step.
+    The number of steps may grow only if the learning rate does not depend on it.
     """
     schedule = config.learner.schedule
     endpoints = (f"endpoints.{name}.{key}" for name in config.endpoints for key in ServerConfig.model_fields)
@@ -119,9 +119,9 @@ def change_rules(config: Config) -> ChangeRules:
 
 
 def refuse_unexplored(config: Config) -> None:
-    """Refuse to train on turns that are greedy or restricted to likely tokens.
+    """Raise ValueError if turns to train on are almost greedy or restricted to likely tokens.
 
-    Such turns were not drawn from the distribution that their log-probabilities belong to.
+    Such turns are not samples of the distribution that their log-probabilities describe.
     """
     debate, ramp = config.debate, config.debate.temperature
     if not config.train.steps:
@@ -130,25 +130,25 @@ def refuse_unexplored(config: Config) -> None:
     for persona in coldest.agent_personas:
         if persona.temperature < LEAST_TEMPERATURE:
             raise ValueError(
-                f"debate.personas: {persona.name} has temperature {persona.temperature:g}, but a nearly "
-                f"greedy agent does not explore; training needs {LEAST_TEMPERATURE} or more"
+                f"debate.personas: {persona.name} has temperature {persona.temperature:g}, so replies are "
+                f"almost greedy; training needs at least {LEAST_TEMPERATURE}"
             )
     for key, value, off in (("top_p", debate.top_p, 1), ("top_k", debate.top_k, 0)):
         if value != off:
             raise ValueError(
                 f"debate.{key} = {value:g}: training must sample from all tokens, because a restricted "
-                f"distribution has other log-probabilities; set debate.{key} = {off}, and use it only in "
+                f"distribution has other log-probabilities; set debate.{key} = {off}, and restrict only "
                 f"debate eval and debate solve play"
             )
 
 
 def refuse_without_truth(config: Config, data: Problems) -> None:
-    """Refuse settings that need right and wrong solutions if a problem cannot have them."""
+    """Raise ValueError for settings that need truth if a problem has none."""
     open_ = next((problem.id for problem in data.train if problem.kind in WITHOUT_TRUTH), None)
     if config.train.adaptive and open_ is not None:
         raise ValueError(
             f"train.adaptive: waits for right and wrong solutions, but the problem {open_!r} has no gold "
-            "answer; leave it out"
+            "answer; remove train.adaptive"
         )
     scored, keys = (
         next((p.id for p in data.train if p.kind == "rubric"), None),
@@ -167,12 +167,12 @@ def refuse_without_truth(config: Config, data: Problems) -> None:
     if unlikely is not None:
         raise ValueError(
             f"rewards.likelihood_weight: needs a gold answer that a reader can predict, but the problem "
-            f"{unlikely.id!r} of kind {unlikely.kind!r} has none; set it to 0, or leave such problems out"
+            f"{unlikely.id!r} of kind {unlikely.kind!r} has none; set it to 0, or drop such problems"
         )
 
 
 def refuse_modes(config: Config, data: Problems) -> None:
-    """Refuse a grading mode that cannot read the answers of some problems."""
+    """Raise ValueError for a grading mode that cannot read the answers of some problems."""
     grader = config.grader
     modes = {"mode": [mode for _, mode in grader.modes], "beside": grader.beside}
     kinds = {problem.kind: problem.id for problem in (*data.train, *data.never_trained)}
@@ -187,7 +187,7 @@ def refuse_modes(config: Config, data: Problems) -> None:
 
 
 def check_prompts(config: Config, data: Problems) -> None:
-    """Warn once if the grader only reads boxes, and no prompt or example mentions one."""
+    """Warn if the grader reads only boxed answers, and no prompt or example mentions a box."""
     family, problem = prompts_of(config.debate).alone, data.train[0]
     taught = config.warm_start.steps or problem.kind in ("open", "instructions", "code")
     if not family or taught or config.grader.mode_at(0) != IN_A_BOX:
@@ -195,13 +195,13 @@ def check_prompts(config: Config, data: Problems) -> None:
     prompt = agent_prompt(seat_debate(problem, config.debate, 0), (), 0, 0, Cut())
     if not any("boxed" in message.content for message in prompt.messages):
         _warn(
-            f'grader.mode = "{IN_A_BOX}" reads nothing but a box, and no prompt asks for one '
+            f'grader.mode = "{IN_A_BOX}" reads only boxed answers, but no prompt asks for a box '
             f'(debate.prompts = "{config.debate.prompts}"): choose other prompts, or grader.mode = "lenient"'
         )
 
 
 def check_streams(config: Config, data: Problems) -> None:
-    """Refuse a reward scheme that cannot teach on these problems. Warn once of streams without a signal."""
+    """Raise ValueError for rewards without any signal on the problems. Warn of streams without a signal."""
     weight, scores = config.rewards.judge_verdict_weight, config.verifier.beside_truth
     known = next((problem.id for problem in data.train if problem.kind not in WITHOUT_TRUTH), None)
     if max(values_of(weight)) > 0 and known is not None and not scores:
@@ -221,14 +221,14 @@ def check_streams(config: Config, data: Problems) -> None:
 
 
 def check_labels(config: Config, data: Problems) -> None:
-    """Refuse labels that no problem has or that hide nothing, and settings that read hidden grades."""
+    """Raise ValueError for labels without effect, and for settings that depend on hidden grades."""
     rewards = config.rewards
     known = [problem for problem in data.train if problem.kind not in WITHOUT_TRUTH]
     levels = None if rewards.label_levels is None else {*map(str, rewards.label_levels)}
     hides = rewards.labels < 1 or levels is not None
     key = f"rewards.labels = {rewards.labels:g}" if levels is None else "rewards.label_levels"
     if hides and not known:
-        raise ValueError(f"{key}: none of the training problems has a gold answer; leave it out")
+        raise ValueError(f"{key}: no training problem has a gold answer; remove the setting")
     if levels is not None and (absent := levels - {problem.level for problem in known}):
         raise ValueError(
             f"rewards.label_levels: no training problem with a gold answer has level {min(absent)!r}; the "
@@ -244,39 +244,39 @@ def check_labels(config: Config, data: Problems) -> None:
         lacks = f"rewards.labels = {rewards.labels:g}" if known else "no training problem has a gold answer"
         raise ValueError(
             f'rewards.peer_weight = "measured": {lacks}, but votes are measured on problems with labels; '
-            "raise rewards.labels, or leave it out"
+            "raise rewards.labels, or remove rewards.peer_weight"
         )
     if not hides and rewards.pseudo != "none" and len(known) == len(data.train):
         raise ValueError(every_problem_is_labelled(rewards.pseudo))
     if hides and config.env.difficulty is not None:
         raise ValueError(
-            f"{key}: hides gold answers, but measured pass rates (env.difficulty) reveal them; leave out "
-            f"one of them"
+            f"{key}: hides gold answers, but measured pass rates (env.difficulty) reveal them; remove "
+            f"one of the two settings"
         )
 
 
 def every_problem_is_labelled(pseudo: str) -> str:
-    """Return the error for pseudo-labels that no problem needs, which says what to set."""
+    """Return the error message for pseudo-labels if all problems have labels."""
     return (
-        f'rewards.pseudo = "{pseudo}": every problem has its label, and none needs another; set '
-        'rewards.labels below 1 (0: none has one), or rewards.pseudo = "none"'
+        f'rewards.pseudo = "{pseudo}": every problem has a label, so none needs a pseudo-label; set '
+        'rewards.labels below 1 (0: no labels), or rewards.pseudo = "none"'
     )
 
 
 def check_loss(config: Config) -> None:
-    """Warn once if a loss needs settings that the configuration lacks."""
+    """Warn if a loss needs settings that the configuration lacks."""
     if config.learner.loss != "dr_grpo":
         return
-    notes = ["its gradients are about 5 times weaker than those of grpo: raise learner.lr"]
+    notes = ["its gradients are about 5 times smaller than those of grpo; raise learner.lr"]
     if (scale := config.advantages.truth.scale) != "none":
         notes.append(
-            f'advantages.truth.scale = "{scale}" divides the advantages, and Dr. GRPO does not: leave it out'
+            f'advantages.truth.scale = "{scale}" divides the advantages, which Dr. GRPO does not; remove it'
         )
     _warn(f"learner.loss=dr_grpo: {'; '.join(notes)}")
 
 
 def refuse_unmeasured(named: str, figure: str, config: Config, data: Problems) -> None:
-    """Refuse a figure, as ``named`` by a key, that is not a held-out accuracy or is not measured."""
+    """Raise ValueError if a figure, set by the key ``named``, is no held-out accuracy or is not measured."""
     if not BEST_BY.fullmatch(figure):
         raise ValueError(
             f"{named}: must be a held-out accuracy, such as eval/debate/winner/accuracy, "
@@ -290,7 +290,7 @@ def refuse_unmeasured(named: str, figure: str, config: Config, data: Problems) -
 
 
 def refuse_blind_alarms(config: Config, data: Problems) -> None:
-    """Refuse an action for an unknown detector, or for one without logged figures."""
+    """Raise ValueError for an action of a detector that is unknown or has no data."""
     given = config.train.on_alarm
     if not isinstance(given, dict):
         return
@@ -306,21 +306,25 @@ def refuse_blind_alarms(config: Config, data: Problems) -> None:
 def blind_detectors(
     config: Config, trained: tuple[Problem, ...], held_out: tuple[Problem, ...]
 ) -> dict[str, str]:
-    """Return the detectors that can never fire in this run, with the figures that are not logged."""
+    """Return the detectors that can never raise an alarm in this run, with the reasons."""
     logging, evaluated = config.logging, config.held_out.every and held_out
     tokens, pairs = logging.transcript_tokens, config.held_out.judge_pairs
     open_ = all(problem.kind in WITHOUT_TRUTH for problem in trained)
     kl, likelihood = config.learner.needs_reference, config.rewards.reads_likelihood
     rows = (
         (not kl, ("kl",), "no reference, so no KL is measured (learner.beta = 0)"),
-        (logging.transcript_groups == 0, FROM_DEBATES, "no debate is stored (logging.transcript_groups = 0)"),
+        (
+            logging.transcript_groups == 0,
+            FROM_DEBATES,
+            "debates are not stored (logging.transcript_groups = 0)",
+        ),
         (not tokens, ("logprob",), "log-probabilities are not stored (logging.transcript_tokens = false)"),
         (config.debate.num_agents == 1, OF_VOTES, "one agent has no votes (debate.num_agents = 1)"),
         (open_, OF_TRUTH, "the problems have no gold answers"),
-        (not evaluated, ("held_out",), "nothing is evaluated during training (held_out.every)"),
+        (not evaluated, ("held_out",), "there are no evaluations during training (held_out.every)"),
         (not likelihood, ("likelihood",), "no likelihood is rewarded (rewards.likelihood_weight = 0)"),
         (not config.grader.beside, ("grader_drift",), "no second grader is set (grader.beside)"),
-        (not pairs, ("hack_gap",), "the judge is compared on no fixed pairs (held_out.judge_pairs = 0)"),
+        (not pairs, ("hack_gap",), "there are no fixed judge pairs (held_out.judge_pairs = 0)"),
     )
     return {name: why for lacks, names, why in rows if lacks for name in names}
 
@@ -330,11 +334,11 @@ def _warn(note: str) -> None:
 
 
 def baseline_lines(config: Config) -> list[str]:
-    """Return a line if the temperatures of personas decide their baselines, else none.
+    """Return a line if the temperatures of personas affect their baselines, else nothing.
 
     >>> [line] = baseline_lines(Config.model_validate({"model": {"tiny": {}}}))
     >>> line.partition(";")[0]
-    'baselines include an effect of each persona, as their temperatures differ (0.6, 0.9, 1)'
+    'baselines differ by persona, because temperatures differ (0.6, 0.9, 1)'
     >>> baseline_lines(Config.model_validate({"model": {"tiny": {}}, "debate": {"temperature": 1.0}}))
     []
     """
@@ -346,6 +350,6 @@ def baseline_lines(config: Config) -> list[str]:
         return []
     shown = ", ".join(f"{temperature:g}" for temperature in sorted(hot))
     return [
-        f"baselines include an effect of each persona, as their temperatures differ ({shown}); "
-        'advantages.<stream>.key = "round" leaves it out'
+        f"baselines differ by persona, because temperatures differ ({shown}); "
+        'advantages.<stream>.key = "round" uses one baseline for all personas'
     ]

@@ -1,10 +1,11 @@
 """Accuracy of votes, of the crowd and of its majority, and a forecast of training without labels.
 
-p_v: fraction of right votes on pairs with exactly one right solution. p_c: the crowd's fraction on the same
-pairs. p_m: fraction of problems whose most frequent answer is right. Votes move answers towards what they
-prefer, and pseudo-labels towards the majority. So votes gain if p_v exceeds 1/2, majorities if p_m does, and
-votes gain more than majorities if p_v exceeds p_m. This is rule E of ``experiments/frontier``, which was
-tested on three starting models that it was not made from.
+p_v: fraction of right votes on decidable pairs. p_c: the fraction of these pairs on which the crowd's more
+frequent answer is right. p_m: fraction of problems whose most frequent answer is right. Training on votes
+moves answers towards the preferred answers, and pseudo-labels move them towards the majority. Accuracy is
+therefore forecast to rise on votes if p_v > 1/2, on majorities if p_m > 1/2, and more on votes than on
+majorities if p_v > p_m. This is rule E of ``experiments/frontier``, which was tested on three starting models
+that were not used to make the rule.
 """
 
 from __future__ import annotations
@@ -20,18 +21,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from debate import Debate
+from debate.ramps import values_of
 from debate.types import TurnId
 from debate_rl.metrics.intervals import Estimate, Numbered, clustered_mean, difference, student
 from debate_rl.preflight.check import Check, of_estimate
 from envs.answers.keys import AnswerKey
 from rewards import Correct
+from rewards.config import RewardConfig
 from rewards.measured import answer_counts, judged_pairs
 from rewards.truth import is_right
 
 LEAST_PROBLEMS = 50
-"""With fewer labelled problems, intervals would contain both signs, so no sign is forecast."""
-TESTED = "a rule that called no known sign wrongly on three starting models (experiments/frontier)"
-"""The result of ``experiments.frontier.preregistered --check`` for gains whose interval excludes 0."""
+"""Minimum number of labelled problems. With fewer problems, intervals contain both signs."""
+TESTED = "a rule without wrong forecasts on three starting models (experiments/frontier)"
+"""The result of ``experiments.frontier.preregistered --check`` for gains with an interval that excludes 0."""
 WORDS: Mapping[str, tuple[str, str, str]] = {
     "votes": ("training on votes alone", "gains", "loses"),
     "majority": ("training on majorities as pseudo-labels", "gains", "loses"),
@@ -39,16 +42,16 @@ WORDS: Mapping[str, tuple[str, str, str]] = {
         *("training on votes", "gains more than on majorities", "gains less than on majorities"),
     ),
 }
-"""The subject of each forecast, and its words for a sign above and below 0."""
+"""The subject of each forecast, and its words for a positive and a negative sign."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoundVotes:
-    """The accuracy of a round's votes on decidable pairs, the crowd's on the same pairs, and the difference.
+    """Accuracy of a round's votes and of the crowd on decidable pairs, and the difference.
 
-    All are clustered by problem. ``shared``: how much wrong votes on a problem are shared. ``majority``: the
-    fraction of graded problems whose most frequent answer is right; ties count in proportion.
-    ``over_majority``: the votes' accuracy minus ``majority``.
+    All estimates are clustered by problem. ``shared``: see ``shared_errors``. ``majority``: the fraction of
+    graded problems whose most frequent answer is right; ties count in proportion. ``over_majority``: the
+    accuracy of votes minus ``majority``.
     """
 
     round: int
@@ -61,7 +64,7 @@ class RoundVotes:
 
 
 class _Row(NamedTuple):
-    """A vote on a decidable pair: whether it is right, whether the crowd is, the problem and the judge."""
+    """A vote on a decidable pair: 1 if right, 1 if the crowd is right, the problem and the judge."""
 
     right: float
     crowd: float
@@ -77,9 +80,9 @@ def votes_by_round(
 ) -> list[RoundVotes]:
     """Return the figures of each judged round that has a vote on a decidable pair. A tie is a wrong vote.
 
-    The crowd is every answer of the round by a debate of the group (without ``groups``: all debates of a
-    problem). It is right if the right side's answer is more frequent, and half right if both are equally
-    frequent.
+    The crowd is all answers of the round in the debates of a group (without ``groups``: of a problem). It is
+    right if the answer of the right solution is more frequent, and half right if both answers
+    are equally frequent.
     """
     groups = [debate.problem.id for debate in debates] if groups is None else groups
     rows: dict[int, list[_Row]] = {}
@@ -97,7 +100,7 @@ def votes_by_round(
 def _majorities(
     debates: Sequence[Debate], correct: Sequence[Correct | None], key: AnswerKey, groups: Sequence[Hashable]
 ) -> Iterator[tuple[int, str, float]]:
-    """Yield round, problem and the fraction of right answers among the most frequent ones, by group."""
+    """Yield round, problem and the fraction of right answers among the most frequent answers, by group."""
     right, problem_of = set[tuple[Hashable, int, str]](), dict[Hashable, str]()
     for debate, table, group in zip(debates, correct, groups, strict=True):
         for turn in debate.turns if table is not None else ():
@@ -137,12 +140,11 @@ def _of_round(number: int, rows: Sequence[_Row], majorities: Sequence[tuple[str,
 def shared_errors(
     wrong: Sequence[bool], judges: Sequence[Hashable], problems: Sequence[Hashable]
 ) -> Estimate | None:
-    """Return how much errors are shared: 0 if judges err independently, 1 if all err together.
+    """Return the intraclass correlation of errors: 0 if judges err independently, 1 if all err together.
 
-    It is (c - e) / (1 - e). c is the fraction of wrong votes among those that other judges cast on the
-    problem of a wrong vote; e is the fraction of wrong votes among all. This is the intraclass correlation of
-    errors by problem [Fleiss, Cuzick 1979], with a jackknife interval over problems. None if no problem has
-    votes of two judges, or if all votes or none are wrong.
+    It is (c - e) / (1 - e) [Fleiss, Cuzick 1979]. c is the fraction of wrong votes among the votes of other
+    judges on the problem of a wrong vote, and e is the fraction of wrong votes among all votes. The interval
+    is a jackknife over problems. None if no problem has votes of two judges, or if all or no votes are wrong.
 
     >>> shared_errors([True, True, False, False], [1, 2, 1, 2], ["a", "a", "b", "b"]).value
     1.0
@@ -152,7 +154,7 @@ def shared_errors(
     by_problem: dict[Hashable, list[tuple[Hashable, bool]]] = {}
     for error, judge, problem in zip(wrong, judges, problems, strict=True):
         by_problem.setdefault(problem, []).append((judge, error))
-    # Of each problem the ordered pairs of votes of two judges, those whose first is wrong, and both.
+    # For each problem: ordered pairs of votes of two judges, with the first wrong, with both wrong.
     pairs = [
         [(one, other) for (a, one), (b, other) in permutations(votes, 2) if a != b]
         for votes in by_problem.values()
@@ -181,29 +183,45 @@ def labelled(debates: Sequence[Debate], correct: Sequence[Correct | None]) -> in
     return len({debate.problem.id for debate, known in zip(debates, graded, strict=True) if known})
 
 
-def forecast_checks(problems: int, rounds: Sequence[RoundVotes]) -> Iterator[Check]:
+def uses_truth(rewards: RewardConfig) -> bool:
+    """Return True if ground truth rewards solutions."""
+    return rewards.peer_weight == "routed" or any(values_of(rewards.truth_weight))
+
+
+def uses_votes(rewards: RewardConfig) -> bool:
+    """Return True if votes reward solutions."""
+    return rewards.peer_weight == "routed" or min(values_of(rewards.truth_weight)) < 1
+
+
+def forecast_checks(problems: int, rounds: Sequence[RoundVotes], rewards: RewardConfig) -> Iterator[Check]:
     """Yield the forecast of training without labels, from the first round with votes.
 
-    ``problems``: the number of graded problems. With fewer than 50, the only check says that there is no
-    forecast.
+    ``problems``: the number of graded problems. With fewer than ``LEAST_PROBLEMS``, the result is a single
+    check that is not measured. A forecast loss is a warning if the rewards use this source.
     """
     if problems < LEAST_PROBLEMS or not rounds:
-        few = f"needs votes on {LEAST_PROBLEMS} problems with gold answers (--problems), and has {problems}"
-        why = f"{few} of them" if problems < LEAST_PROBLEMS else "no vote is on a decidable pair"
+        few = f"needs votes on {LEAST_PROBLEMS} problems with gold answers (--problems), but has {problems}"
+        why = few if problems < LEAST_PROBLEMS else "no vote is on a decidable pair"
         yield Check("forecast", "not measured", None, why)
         return
     first = rounds[0]
     margins = (
-        ("votes", "p_v - 1/2", _over_even(first.votes)),
-        ("majority", "p_m - 1/2", _over_even(first.majority)),
-        ("votes over majority", "p_v - p_m", first.over_majority),
+        ("votes", "p_v - 1/2", _over_even(first.votes), "rewards.truth_weight=1.0"),
+        ("majority", "p_m - 1/2", _over_even(first.majority), "rewards.pseudo=none"),
+        ("votes over majority", "p_v - p_m", first.over_majority, "rewards.pseudo=last_majority"),
     )
-    for name, margin_of, margin in margins:
+    unlabelled, votes = rewards.labels < 1 or rewards.label_levels is not None, uses_votes(rewards)
+    used = {"votes": votes, "majority": rewards.pseudo != "none", "votes over majority": votes and unlabelled}
+    for name, margin_of, margin, remedy in margins:
         sign, (about, gains, loses) = sign_of(margin), WORDS[name]
-        said = f"{about} {gains if sign > 0 else loses}" if sign else "no sign, since the interval contains 0"
+        said = (
+            f"{about} {gains if sign > 0 else loses}"
+            if sign
+            else "no forecast, because the interval contains 0"
+        )
         why = f"{margin_of} in round {first.round}; without labels: {said}; {TESTED}"
-        verdict = "warn" if sign < 0 and name == "votes" else "ok"
-        yield of_estimate(f"forecast, {name}", verdict, margin, why, "rewards.truth_weight=1.0")
+        verdict = "not used" if not used[name] else "warn" if sign < 0 else "ok"
+        yield of_estimate(f"forecast, {name}", verdict, margin, why, remedy)
 
 
 def sign_of(margin: Estimate) -> int:

@@ -1,1 +1,1 @@
-"""Reward or grade the stored debates of a run again, by other rules. Needs no GPU and loads no torch."""
+"""Recompute rewards or grades of stored debates under other rules, without a GPU or torch."""

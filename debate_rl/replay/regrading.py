@@ -1,6 +1,6 @@
-"""Grade stored replies again, as sampled and as cut at stop strings, without a model or torch.
+"""Grade stored replies again, as sampled and cut at stop strings, without a model or torch.
 
-Each reply is cut first, never inside its thinking; then its solution is read and graded under every mode.
+Each reply is first cut, but not inside its thinking. Its solution is then parsed and graded in every mode.
 """
 
 from __future__ import annotations
@@ -40,27 +40,27 @@ PARTS |= {"greedy": "greedy", "debates": "debate"}
 """The folders of an evaluation, and the names of their replies."""
 TRAINING = "training"
 STORED = "stored"
-"""Stands in place of a mode for the grades that were stored with the replies."""
+"""The name of the stored grades in place of a mode."""
 _KNOWN: dict[str, Mode] = {mode: mode for mode in MODES}
 FAMILY = "family"
-"""The word of --clip for the stop strings of a prompt set."""
+"""The word for the stop strings of a prompt set in --clip."""
 _ESCAPES = {r"\n": "\n", r"\t": "\t", r"\,": ",", r"\\": "\\"}
 Records: TypeAlias = Callable[[], Iterator[Record]]
 StopsOf: TypeAlias = Callable[[DebateConfig], Sequence[str]]
-"""A function that returns the stop strings at which replies of a protocol are cut."""
+"""Returns the stop strings at which to cut replies of a protocol."""
 Row: TypeAlias = dict[str, Any]
-"""A line of a result: names, counts and estimates (None if one is not known)."""
+"""A line of a result: names, counts and estimates (None if unknown)."""
 
 
 class Source(NamedTuple):
-    """Replies that belong together: debates of an evaluation or of some steps of training, by part."""
+    """The replies of an evaluation or of a range of training steps, by part."""
 
     name: str
     parts: tuple[tuple[str, Records], ...]
 
 
 class Reply(NamedTuple):
-    """One stored solution, the protocol of its debate, and its stored grade."""
+    """A stored solution with its problem, the protocol of its debate, and its stored grade."""
 
     problem: Problem
     turn: Turn
@@ -70,12 +70,13 @@ class Reply(NamedTuple):
 
 @dataclass(slots=True)
 class Sheet:
-    """The grades of one part of a source: ``values[figure, mode][problem]``, a value for each reply.
+    """The grades of one part of a source: ``values[figure, mode][problem]`` has one value per reply.
 
-    Figures: "sampled" and "clipped" (1 right, 0 not); "stopping", the first minus the second, and "moved",
-    the second minus the first; "changed" (by clipping) and "differs" (from the stored grade), 1 if two grades
-    differ; "cut", 1 if a reply continued after a stop string. ``ungraded``: the number of grades without a
-    verdict, by mode; ``open``: the number of replies to problems without truth.
+    Figures: "sampled" and "clipped" are 1 if the reply as sampled or clipped is right, else 0. "stopping" is
+    sampled minus clipped, and "moved" is clipped minus sampled. "changed" is 1 if clipping changes the grade,
+    and "differs" is 1 if the stored grade differs. "cut" is 1 if the reply continued after a stop string.
+    ``ungraded``: number of grades without a verdict by mode. ``open``: number of replies to open
+    problems, which have no gold answer.
     """
 
     source: str
@@ -87,7 +88,7 @@ class Sheet:
 
     @property
     def modes(self) -> list[str]:
-        """The modes; ``STORED``, for the stored grades, comes first."""
+        """The modes, starting with ``STORED`` for the stored grades."""
         return [mode for figure, mode in self.values if figure == "sampled"]
 
     def put(self, figure: str, mode: str, id: str, value: float | None) -> None:
@@ -102,16 +103,16 @@ class Sheet:
         return [value for value, _ in pairs], [id for _, id in pairs]
 
     def share(self, figure: str, mode: str) -> Estimate | None:
-        """Return the mean of a figure over all replies; None without any value."""
+        """Return the mean of a figure over all replies, or None without values."""
         values, ids = self.flat(figure, mode)
         return clustered_mean(values, ids, signed=figure == "moved") if values else None
 
 
 def sources_of(path: Path, *, filter: str = "", steps: tuple[int, int | None] = (0, None)) -> list[Source]:
-    """Return what can be graded again at a path: a run, one evaluation, or a folder of evaluations.
+    """Return the sources at a path: a run, an evaluation, or a folder of evaluations.
 
-    The training transcripts of a run give two sources, the first and the last third of its steps; if
-    ``steps`` selects some, only one. ValueError if there is nothing.
+    The training transcripts of a run are two sources, the first and the last third of the steps, or one
+    source if ``steps`` selects steps. Raise ValueError if there are no replies.
     """
     if (path / IDENTITY).is_file():
         return [_evaluation(path)]
@@ -120,7 +121,7 @@ def sources_of(path: Path, *, filter: str = "", steps: tuple[int, int | None] = 
     children = sorted(home.iterdir()) if home.is_dir() else []
     found += [_evaluation(child) for child in children if (child / IDENTITY).is_file()]
     if not found:
-        raise ValueError(f"{path}: neither a run nor the folder of an evaluation (no {IDENTITY} in it)")
+        raise ValueError(f"{path}: is neither a run nor the folder of an evaluation (it has no {IDENTITY})")
     return found
 
 
@@ -131,7 +132,7 @@ def _evaluation(folder: Path) -> Source:
         if (folder / part).is_dir()
     ]
     if not parts:
-        raise ValueError(f"{folder}: an evaluation without replies: it has none of {', '.join(PARTS)}")
+        raise ValueError(f"{folder}: the evaluation has no replies (none of {', '.join(PARTS)})")
     return Source(folder.resolve().name, tuple(parts))
 
 
@@ -156,13 +157,13 @@ def _training(run: Path, filter: str, steps: tuple[int, int | None]) -> Iterator
 
 
 def stored_mode_of(source: Source) -> Mode:
-    """Return the mode by which the first replies of a source were graded when they were stored."""
+    """Return the mode in which the first stored reply of a source was graded."""
     first = next((record for _, records in source.parts for record in records()), None)
     return IN_A_BOX if first is None else _KNOWN.get(str(first.mode), IN_A_BOX)
 
 
 def modes_named(names: Collection[str]) -> tuple[Mode, ...]:
-    """Return the modes of these names, in their order; ValueError for an unknown one."""
+    """Return the modes with these names, in order. Raise ValueError for an unknown mode."""
     for name in names:
         if name not in _KNOWN:
             raise ValueError(f"--modes {name}: unknown; valid: {', '.join(MODES)}")
@@ -177,10 +178,10 @@ def regrade(
     own: Environment | None = None,
     tell: Callable[[], None] = lambda: None,
 ) -> list[Sheet]:
-    """Return the grades of a source's replies under each mode, a sheet for each part that has any.
+    """Grade the replies of a source in each mode. Return a sheet for each part with replies.
 
-    ``own``: the environment that graded the replies, if it is neither a data set nor a family of ours; it
-    grades the answers that the modes find. ``tell`` is called after each reply.
+    ``own``: the custom environment of the run, if any, which grades the answers that the modes find.
+    ``tell`` is called after each reply.
     """
     sheets: dict[str, Sheet] = {}
     for part, records in source.parts:
@@ -195,7 +196,7 @@ def regrade(
 
 
 def replies_of(part: str, record: Record) -> Iterator[tuple[str, Reply]]:
-    """Yield the solutions of a debate, each with the name of its part, with the round for debates."""
+    """Yield the solutions of a debate, each with the name of its part and, for debates, its round."""
     debate = record.debate
     for turn in debate.turns:
         if not turn.ballot:
@@ -209,7 +210,7 @@ def replies_of(part: str, record: Record) -> Iterator[tuple[str, Reply]]:
 def _grade(
     sheet: Sheet, reply: Reply, modes: Sequence[Mode], stops: Sequence[str], own: Environment | None
 ) -> None:
-    """Add a reply's grades. A difference counts if both grades are known."""
+    """Add a reply's grades to a sheet. Differences need two known grades."""
 
     def value(verdict: Truth) -> float | None:
         return None if verdict is None else float(verdict is True)
@@ -231,7 +232,7 @@ def _grade(
         figures = {"sampled": sampled, "clipped": after, "moved": moved, "stopping": less(sampled, after)}
         figures["changed"] = None if moved is None else abs(moved)
         figures["differs"] = None if differs is None else abs(differs)
-        # a reply may have ended at its stop string
+        # a reply that ended at its stop string was not cut
         figures["cut"] = float(text[len(cut) :] not in ("", *stops))
         for figure, found in figures.items():
             sheet.put(figure, mode, id, found)
@@ -239,14 +240,14 @@ def _grade(
 
 
 def read_again(reply: Reply, cut: str | None = None) -> Turn:
-    """Return a stored turn parsed by today's rules: its complete text, or ``cut``, its text up to a stop."""
+    """Parse a stored turn again with the current rules: its whole text, or the shortened text ``cut``."""
     turn, said, protocol = reply.turn, reply.turn.completion, reply.protocol
     if cut is not None:
         calls = said.calls and tuple(call for call in said.calls if call.block.end <= len(cut))
         said = Completion((), (), (), cut, "stop", said.policy_version, calls=calls)
     try:
         untagged = untagged_rule(protocol, load_prompts(protocol.prompts), turn.id.round)
-    except (OSError, ValueError):  # the prompt set is gone, and with it its stop strings
+    except (OSError, ValueError):  # the prompt set and its stop strings no longer exist
         untagged = Untagged(protocol.stop) if reads_untagged(protocol, turn.id.round) else None
     parsed = read_reply(
         said,
@@ -262,9 +263,9 @@ def read_again(reply: Reply, cut: str | None = None) -> Turn:
 
 
 def graded(problem: Problem, turn: Turn, mode: Mode, own: Environment | None = None) -> Truth:
-    """Return the verdict on a turn's solution under a mode; None if the grader gave none.
+    """Return the verdict on a turn's solution in a mode. None if the grader gave no verdict.
 
-    ValueError if the mode is not for such a problem.
+    Raise ValueError if the mode does not apply to the problem.
     """
     if mode == "first_letter" and problem.kind != "choice":
         kind = f"problem {problem.id} is of kind {problem.kind}"
@@ -273,7 +274,7 @@ def graded(problem: Problem, turn: Turn, mode: Mode, own: Environment | None = N
 
 
 def lines_of(sheet: Sheet, *, clip: bool) -> Iterator[Row]:
-    """Yield the shares of the stored grades, then of each mode; ``clip``: whether stop strings were named."""
+    """Yield the shares of the stored grades and of each mode. ``clip``: include figures of clipping."""
     compared = ("clipped", "moved", "cut", "changed") if clip else ()
     for mode in sheet.modes:
         names = ("sampled", *(() if mode == STORED else (*compared, "differs")))
@@ -285,11 +286,11 @@ def lines_of(sheet: Sheet, *, clip: bool) -> Iterator[Row]:
 
 
 def gains_of(sheets: Sequence[Sheet]) -> Iterator[Row]:
-    """Yield the gains of each part over the first source with that part, from training or from evaluations.
+    """Yield the gains of each part over the first source with this part.
 
-    ``sampled`` and ``clipped`` are gains in right replies; ``stopping``, ``sampled`` minus ``clipped``, is
-    the gain from learning to stop. Evaluations are compared with the first one of the same problems
-    (``paired``).
+    ``sampled`` and ``clipped`` are gains in right replies. ``stopping`` is ``sampled`` minus ``clipped``: the
+    gain from learning to stop. Evaluations are paired (``paired``) with the first evaluation of the same
+    problems.
     """
     for part in dict.fromkeys(sheet.part for sheet in sheets):
         of_part = [sheet for sheet in sheets if sheet.part == part]
@@ -318,7 +319,7 @@ def _gain(sheet: Sheet, base: Sheet, name: str, mode: str, *, paired: bool) -> E
 
 
 def table_of(lines: Sequence[Row], *, clip: bool) -> list[list[str]]:
-    """Return the lines as a table, heads first; names equal to those of the line above stay empty."""
+    """Return the lines as a table with a header. Names that repeat the line above are empty."""
     heads = ["replies of", "part", "replies", "mode", "as sampled"]
     heads += ["clipped", "clipped - as sampled", "cut", "grade changed"] if clip else []
     table, above = [[*heads, "not as stored"]], list[str]()
@@ -334,15 +335,15 @@ def table_of(lines: Sequence[Row], *, clip: bool) -> list[list[str]]:
 
 
 def gain_table(gains: Sequence[Row]) -> list[list[str]]:
-    """Return the gains as a table, heads first."""
-    heads = ["gain of", "over", "part", "mode", "as sampled", "clipped", "of it stopping"]
+    """Return the gains as a table with a header."""
+    heads = ["gain of", "over", "part", "mode", "as sampled", "clipped", "from stopping"]
     names, figures = ("source", "base", "part", "mode"), ("sampled", "clipped", "stopping")
     rows = ([one[n] for n in names] + [cell(one[figure], signed=True) for figure in figures] for one in gains)
     return [heads, *rows]
 
 
 def cell(estimate: Estimate | None, *, signed: bool = False) -> str:
-    """Return a share with its interval, "-" for none.
+    """Return a share with its interval, or "-" for None.
 
     >>> cell(Estimate(0.5, 0.4, 0.6, 9, 9)), cell(Estimate(-0.25, -0.5, 0.0, 9, 9), signed=True), cell(None)
     ('0.500 ± 0.100', '-0.250 ± 0.250', '-')
@@ -354,7 +355,7 @@ def cell(estimate: Estimate | None, *, signed: bool = False) -> str:
 
 
 def plain(estimate: Estimate | None) -> dict[str, object] | None:
-    """Return an estimate for a JSON file; a bound that is not finite is None."""
+    """Return an estimate for a JSON file, with None for bounds that are not finite."""
     if estimate is None:
         return None
     found: dict[str, object] = {
@@ -365,7 +366,7 @@ def plain(estimate: Estimate | None) -> dict[str, object] | None:
 
 
 def stop_strings(text: str) -> tuple[str, ...]:
-    r"""Return the stop strings that --clip names.
+    r"""Return the stop strings in the text of --clip.
 
     >>> stop_strings(r"Question:,Q:,\n\n\n"), stop_strings(r"a\, b"), stop_strings("")
     (('Question:', 'Q:', '\n\n\n'), ('a, b',), ())
@@ -375,7 +376,9 @@ def stop_strings(text: str) -> tuple[str, ...]:
 
 
 def stops_of(clip: str) -> StopsOf:
-    """Return the stop strings that --clip means for the replies of a protocol; ValueError if it has none.
+    """Return the stop strings of --clip as a function of the protocol.
+
+    The function raises ValueError if the prompt set has no stop strings.
 
     >>> from debate import DebateConfig
     >>> stops_of("family:qa")(DebateConfig())[:2], stops_of("Q:")(DebateConfig())
@@ -396,7 +399,7 @@ def stops_of(clip: str) -> StopsOf:
 
 
 def own_environment(path: Path) -> Environment | None:
-    """Return the user's environment that graded a run's replies; None for data sets and families."""
+    """Return the custom environment of a run. None for data sets and synthetic families."""
     run = next((one for one in (path, *path.resolve().parents[:2]) if (one / "config.toml").is_file()), None)
     if run is None:
         return None

@@ -1,4 +1,4 @@
-"""Rewards and advantages of stored debates under a run's own scheme, and what another scheme changes."""
+"""Recompute rewards and advantages of stored debates under a run's own and another scheme."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 
 Column: TypeAlias = list[float | None]
 CRITIC = "critic"
-"""The advantage of criticism, which critiques have in addition to ``PARTS``."""
+"""The part of advantages for criticism, which critiques have in addition to ``PARTS``."""
 CLOSE = 1e-9
-"""Numbers nearer than this are equal: processors differ in the rounding of the last digits."""
+"""Tolerance of equality, because processors differ in rounding."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """What turns a step's debates into advantages. ``group_size``: the number K of debates of each problem.
+    """All settings that determine advantages. ``group_size``: the number K of debates per problem.
 
-    ``seed``: the run's seed, which decides which problems have labels. ``coins``: whether coins replace truth
-    (``train.control``).
+    ``seed``: the run's seed, which selects the problems with labels. ``coins``: True if coin tosses replace
+    truth (``train.control``).
     """
 
     rewards: RewardConfig
@@ -49,26 +49,26 @@ class Scheme:
 
     @property
     def remembers(self) -> bool:
-        """Whether a step's advantages depend on earlier steps, by running means or measured votes."""
+        """True if advantages depend on earlier steps, through running means or measured votes."""
         names = (*generator_streams(self.rewards), "judge", "persuasion", "format")
         return self.rewards.peer_weight == "measured" or any(
             getattr(self.advantages, name).baseline == "rae" for name in names
         )
 
     def at_step(self, step: int) -> Scheme:
-        """Return the scheme of a step, in which each ramp is replaced by its value at that step."""
+        """Return the scheme with each ramp replaced by its value at a step."""
         return replace(self, rewards=self.rewards.at_step(step), advantages=self.advantages.at_step(step))
 
 
 def scheme_of(config: Config) -> Scheme:
-    """Return the scheme of a run's configuration."""
+    """Return the scheme of a configuration."""
     coins = config.train.control == "random_reward"
     return Scheme(config.rewards, config.advantages, config.train.group_size, config.seed, coins)
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredStep:
-    """A step's debates with their rewards and credits, how many rewards were not finite, and the turns."""
+    """The debates of a step with rewards, credits, numbers of rewards that were not finite, and turns."""
 
     step: int
     records: Sequence[Record]
@@ -79,7 +79,7 @@ class ScoredStep:
 
 
 class Replayed(NamedTuple):
-    """A debate's rewards, and the advantages of its turns in order. ``not_finite`` rewards became None."""
+    """A debate's rewards and, in order, its turns' advantages. ``not_finite`` rewards became None."""
 
     rewards: Rewards
     advantages: tuple[TurnAdvantages, ...]
@@ -108,10 +108,10 @@ def score_step(records: Sequence[Record], scheme: Scheme) -> ScoredStep:
 
 
 def advantages_of_step(scored: ScoredStep, scheme: Scheme, ema: MutableMapping[str, float]) -> Advantages:
-    """Return the advantages of a step's turns. ``ema``: running means of earlier steps, which are updated."""
+    """Return the advantages of a step's turns. ``ema``: running means, which are updated."""
     now = scheme.at_step(scored.step)
     found = turn_advantages(scored.transitions, now.rewards, now.advantages, ema, counted=False)
-    if now.rewards.peer_weight == "measured":  # votes on labelled problems weigh the votes of later steps
+    if now.rewards.peer_weight == "measured":  # votes on labelled problems set the weight of later votes
         pairs = zip(scored.records, scored.credits, strict=True)
         visible = [record.correct if credit.truth == "truth" else None for record, credit in pairs]
         measure(ema, [record.debate for record in scored.records], visible, key_by_itself)
@@ -119,14 +119,14 @@ def advantages_of_step(scored: ScoredStep, scheme: Scheme, ema: MutableMapping[s
 
 
 def replay_step(scored: ScoredStep, scheme: Scheme, ema: MutableMapping[str, float]) -> list[Replayed]:
-    """Return the rewards and advantages of each debate of a step; ``ema`` as in ``advantages_of_step``."""
+    """Return the rewards and advantages of each debate of a step. ``ema``: as in ``advantages_of_step``."""
     found = advantages_of_step(scored, scheme, ema)
     parts = advantages_by_debate([record.debate for record in scored.records], found.turns)
     return list(map(Replayed, scored.rewards, parts, scored.not_finite))
 
 
 class Columns(NamedTuple):
-    """Rewards and advantages of a debate by stream: a number for each turn, or None without a signal."""
+    """Rewards and advantages of a debate by stream: a number per turn, or None without a signal."""
 
     rewards: Mapping[str, Column]
     advantages: Mapping[str, Column]
@@ -136,10 +136,10 @@ class Columns(NamedTuple):
 class DebateChange:
     """A debate under both schemes.
 
-    ``personas``: by agent; ``rounds``: R, and the round of that number is the final ballot. ``change``:
-    sum of |new - old| over the advantages of generator, judge, critic and format, with 0 for no signal.
-    ``checked``: whether numbers were stored; ``differs``: whether they differ from those of the run's own
-    scheme. ``not_finite``: how many new rewards are infinite or not a number; they count as none.
+    ``personas``: by agent. ``rounds``: the number R of rounds; round R is the final ballot. ``change``: sum
+    of |new - old| over the advantages of generator, judge, critic and format, with 0 for no signal.
+    ``checked``: True if rewards were stored. ``differs``: True if the run's own scheme does not reproduce the
+    stored values. ``not_finite``: number of new rewards that are infinite or not a number; they become None.
     """
 
     id: str
@@ -166,10 +166,10 @@ def replay_run(
     last: int | None = None,
     tell: Callable[[], None] = lambda: None,
 ) -> Iterator[DebateChange]:
-    """Yield the changes of the debates that a filter finds in steps ``first`` to ``last``.
+    """Yield the changes of the debates that match a filter in steps ``first`` to ``last``.
 
     Advantages are computed over whole steps; with running means, the steps before ``first`` are replayed too.
-    ``tell`` is called for each debate read. FilterError for a filter that is not valid.
+    ``tell`` is called for each debate read. Raise FilterError for an invalid filter.
     """
 
     def counted() -> Iterator[tuple[str, Record]]:
@@ -190,9 +190,9 @@ def replay_run(
 def compare_steps(
     records: Iterable[tuple[str, Record]], own: Scheme, other: Scheme
 ) -> Iterator[DebateChange]:
-    """Yield what changes in each debate. ``records``: ids and records of complete steps, in order.
+    """Yield the changes of each debate. ``records``: ids and records of complete steps, in order.
 
-    One step is in memory at a time; running means are carried from step to step.
+    Only one step is in memory at a time. Running means carry over between steps.
     """
     own_means: dict[str, float] = {}
     other_means: dict[str, float] = {}
@@ -246,7 +246,7 @@ def _critic(part: TurnAdvantages) -> float | None:
 
 
 def _is_stored(one: Record, stored: Rewards, replayed: Replayed) -> bool:
-    """Return whether stored rewards and advantages are the replayed ones up to rounding."""
+    """Return True if stored and replayed rewards and advantages are equal up to rounding."""
     for name in (*STREAMS, *OPTIONAL_STREAMS):
         a, b = stream_named(stored, name), stream_named(replayed.rewards, name)
         if [len(row) for row in a] != [len(row) for row in b]:
@@ -257,7 +257,7 @@ def _is_stored(one: Record, stored: Rewards, replayed: Replayed) -> bool:
 
 
 def same_advantages(stored: Sequence[TurnAdvantages], found: Sequence[TurnAdvantages]) -> bool:
-    """Return whether advantages are equal up to rounding. Peer and truth count only if they were stored.
+    """Return True if advantages are equal up to rounding. Compare peer and truth only if stored.
 
     >>> a, b = (TurnAdvantages(TurnId(0, 0), 0.5, peer=peer) for peer in (None, 0.5))
     >>> same_advantages([a], [b]), same_advantages([b], [a]), same_advantages([a], [])
@@ -273,7 +273,7 @@ def same_advantages(stored: Sequence[TurnAdvantages], found: Sequence[TurnAdvant
 
 
 def close(a: float | None, b: float | None) -> bool:
-    """Return whether two numbers are equal up to rounding; None equals only None."""
+    """Return True if two numbers are equal up to rounding. None equals only None."""
     if a is None or b is None:
         return a is b
     return isclose(a, b, rel_tol=CLOSE, abs_tol=CLOSE)

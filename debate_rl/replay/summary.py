@@ -1,4 +1,4 @@
-"""What a replay found over all debates, and its files: replays/NAME/replay.json and debates.jsonl."""
+"""The results of a replay over all debates, and its files replays/NAME/replay.json and debates.jsonl."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from debate_rl.runs.folder import write_whole
 from transcripts.record import PARTS
 
 MOST = 10
-"""Maximum number of debates that are named, for the reader to open."""
+"""Maximum number of debates that are listed by id."""
 FACTS, DEBATES = "replay.json", "debates.jsonl"
 SCHEMA = 1
 """The format version of replay.json and debates.jsonl."""
@@ -33,11 +33,11 @@ PLACES = ("stream", "persona", "round")
 
 
 def tally(old: float | None, new: float | None) -> dict[str, float]:
-    """Return the counts of one turn with advantage ``old`` under the run's scheme and ``new`` under another.
+    """Return the counts of a turn with advantage ``old`` under the run's scheme and ``new`` under another.
 
-    None, no signal, counts as 0, as does a number that is 0 up to rounding. ``turns``: 1 if there is a signal
-    under either scheme. ``sign_changed``: from above 0 to below, or back; ``gained``: 0 or none before;
-    ``lost``: 0 or none now.
+    None (no signal) and values that are 0 up to rounding count as 0. ``turns``: 1 if either scheme gives a
+    signal. ``sign_changed``: from positive to negative or back. ``gained``: from 0 to another value.
+    ``lost``: from another value to 0.
 
     >>> tally(1.0, -0.5)["sign_changed"], tally(None, None)
     (True, {})
@@ -53,9 +53,9 @@ def tally(old: float | None, new: float | None) -> dict[str, float]:
 
 @dataclass(slots=True)
 class Summary:
-    """The figures of a replay, debate by debate; ``cells`` sum ``tally`` by (stream, persona, round).
+    """The accumulated figures of a replay. ``cells``: sums of ``tally`` by (stream, persona, round).
 
-    ``rounds``: the most rounds of a debate; a round of that number is the final ballot.
+    ``rounds``: the maximum number of rounds R of a debate; round R is the final ballot.
     """
 
     debates: int = 0
@@ -69,13 +69,13 @@ class Summary:
     _most: list[tuple[float, int, str]] = field(default_factory=list[Any])
 
     def counting(self, changes: Iterable[DebateChange]) -> Iterator[DebateChange]:
-        """Yield the changes of debates, and count each of them."""
+        """Yield the changes of debates, and add each of them to the figures."""
         for change in changes:
             self.add(change)
             yield change
 
     def add(self, change: DebateChange) -> None:
-        """Count a debate."""
+        """Add a debate to the figures."""
         self.debates += 1
         self.rounds = max(self.rounds, change.rounds)
         self.checked += change.checked
@@ -90,18 +90,18 @@ class Summary:
                     self.cells.setdefault(key, Counter()).update(counts)  # type: ignore[arg-type]
         if change.change > CLOSE:
             self.changed += 1
-            entry = (change.change, -self.debates, change.id)  # of equals the earlier
+            entry = (change.change, -self.debates, change.id)  # prefers the earlier debate of equal changes
             (heapq.heappush if len(self._most) < MOST else heapq.heappushpop)(self._most, entry)
 
     def check_lines(self, run: str, damage: int) -> list[str]:
-        """Return lines on how stored and recomputed numbers compare. ``damage``: unreadable lines."""
-        lines = [f"{run}: {damage} lines cannot be read; their groups lack a debate"] if damage else []
+        """Return lines that compare stored with recomputed values. ``damage``: number of unreadable lines."""
+        lines = [f"{run}: {damage} lines cannot be read, so their groups lack debates"] if damage else []
         if self.not_finite:
             lines.append(f"{run}: {self.not_finite} rewards are infinite or not a number; they count as none")
         if not self.debates:
-            return [*lines, f"{run}: no debates are found"]
+            return [*lines, f"{run}: found no debates"]
         if not self.checked:
-            return [*lines, f"{run}: no rewards are stored to check against"]
+            return [*lines, f"{run}: has no stored rewards to compare with"]
         if not self.differ:
             return [*lines, f"stored = recomputed under the run's own scheme: all of {self.checked} debates"]
         named = ", ".join(self.differing) + (", ..." if self.differ > len(self.differing) else "")
@@ -110,11 +110,11 @@ class Summary:
 
     @property
     def most_changed(self) -> list[tuple[str, float]]:
-        """The debates that change most, with their changes."""
+        """The ids of the debates with the largest changes, and the changes."""
         return [(id, change) for change, _, id in sorted(self._most, reverse=True)]
 
     def by(self, *parts: str) -> dict[tuple[str | int, ...], dict[str, float]]:
-        """Return shares of turns and means of ``SUMS``, grouped by some of ``PLACES``, in order."""
+        """Return shares of turns and means of ``SUMS``, grouped by ``parts`` of ``PLACES``, in order."""
         found: dict[tuple[str | int, ...], Counter[str]] = {}
         streams = (*PARTS, CRITIC)
         for cell in sorted(self.cells, key=lambda cell: (streams.index(cell[0]), *cell[1:])):
@@ -152,7 +152,7 @@ def replay_name(overrides: Iterable[str], asked: Mapping[str, object]) -> str:
 
 
 def refuse_another(folder: Path, asked: Mapping[str, object]) -> None:
-    """Raise ValueError if a folder contains no replay but other files, or a replay of another request."""
+    """Raise ValueError if a folder contains files other than a replay, or a replay of another request."""
     known = {FACTS, DEBATES, _FRESH, f".{FACTS}.new"}
     names = {entry.name for entry in folder.iterdir()} if folder.exists() else set[str]()
     held: object = None
@@ -167,11 +167,11 @@ def refuse_another(folder: Path, asked: Mapping[str, object]) -> None:
 
 
 def write_debates(folder: Path, changes: Iterable[DebateChange]) -> None:
-    """Write a line for each debate; the file appears once it is complete."""
+    """Write a line for each debate. The file appears when it is complete."""
     folder.mkdir(parents=True, exist_ok=True)
     fresh = folder / _FRESH
     try:
-        fresh.unlink(missing_ok=True)  # a leftover, or a link to somebody's file
+        fresh.unlink(missing_ok=True)  # a file left by a crash, or a link to another file
         with naming(folder / DEBATES), fresh.open("xb") as file:
             for change in changes:
                 file.write(orjson.dumps(line_of(change), option=orjson.OPT_APPEND_NEWLINE))
@@ -181,7 +181,7 @@ def write_debates(folder: Path, changes: Iterable[DebateChange]) -> None:
 
 
 def line_of(change: DebateChange) -> dict[str, object]:
-    """Return a debate's line; its ``new`` has only the streams that differ from ``old``."""
+    """Return the line of a debate, in which ``new`` has only the streams that differ from ``old``."""
     names = ("id", "step", "problem", "change", "differs", "personas", "rounds")
     old, new = change.old._asdict(), change.new._asdict()
     return {name: getattr(change, name) for name in names} | {
@@ -195,12 +195,12 @@ def line_of(change: DebateChange) -> dict[str, object]:
 
 
 def write_facts(folder: Path, facts: Mapping[str, Any]) -> None:
-    """Write the figures. They come after the debates, so a folder that has them is complete."""
+    """Write the figures. They are written last, so a folder with figures is complete."""
     write_whole(folder / FACTS, facts_json(facts).encode())
 
 
 def facts_json(facts: Mapping[str, Any]) -> str:
-    """Return the figures as JSON; a number that is not finite is null."""
+    """Return the figures as JSON, with null for numbers that are not finite."""
 
     def finite(value: Any) -> Any:
         if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""The curves of a report, with at most 500 points each, and histograms of rewards. tables.toml lists them."""
+"""The curves of a report (listed in tables.toml), with at most 500 points each, and histograms of rewards."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from envs.types import MODES
 
 POINTS = 500
 MOST_LINES = 6
-"""Maximum curves of several runs in a chart. With more, each figure has its own chart."""
+"""Maximum number of curves in a chart of several runs. Above it, each figure has its own chart."""
 PHASES = ("rollout", "reward", "learn", "record", "evaluate")
 BINS, MOST_VALUES = 20, 12
-"""Bars of a histogram; maximum number of different values with one bar each."""
+"""Number of bars of a histogram; maximum number of different values with one bar each."""
 
 
 def expanded(names: Sequence[str], sources: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return figures with {mode}, {round} and {source} filled in: one for each grading mode, round or source.
+    """Return figures with {mode}, {round} and {source} replaced by each grading mode, round or source.
 
     >>> expanded(["loss", "accuracy/round_{round}"])[:3]
     ('loss', 'accuracy/round_0', 'accuracy/round_1')
@@ -38,14 +38,14 @@ def expanded(names: Sequence[str], sources: Sequence[str] = ()) -> tuple[str, ..
 
 
 def curves_section(runs: Sequence[Run]) -> Section:
-    """Return the section of all curves that have a value."""
+    """Return the section with all curves that have a value."""
     parts = [chart for name, spec in TABLES["chart"].items() for chart in _charts(name, spec, runs)]
     parts += [chart for run in runs for chart in _time_shares(run)]
     return section_of("curves", parts, count=len(parts))
 
 
 def _charts(name: str, spec: dict[str, Any], runs: Sequence[Run]) -> list[Chart]:
-    """Return the chart of a row of tables.toml, or one per figure if several runs would crowd it."""
+    """Return the chart of a row of tables.toml, or one per figure if several runs have too many curves."""
     known = (name for run in runs for name in run.curves.values if "/source/" in name)
     figures = expanded(spec["figures"], sorted({name.rpartition("/")[2] for name in known}))
     needs = expanded(spec["needs"]) if "needs" in spec else figures
@@ -72,7 +72,7 @@ def _chart(name: str, head: str, spec: dict[str, Any], lines: Sequence[tuple[str
         for label, figure, run in lines
     )
     binned = any(len(run.curves.of(figure)[1]) > POINTS for _, figure, run in lines)
-    notes = (spec.get("note", ""), f"Means of {POINTS} equal shares of the steps." if binned else "")
+    notes = (spec.get("note", ""), f"Points are means over {POINTS} equal ranges of steps." if binned else "")
     single = {run.name: run for _, _, run in lines}
     behind = next(iter(single.values())).behind() if len(single) == 1 else None
     rules = tuple((text, float(value)) for text, value in spec.get("rules", ()))
@@ -81,7 +81,7 @@ def _chart(name: str, head: str, spec: dict[str, Any], lines: Sequence[tuple[str
 
 
 def thinned(steps: Steps, values: Numbers, most: int = POINTS) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return at most ``most`` points: the curve itself, or means of equal parts of it."""
+    """Return at most ``most`` points: the curve itself, or its means over equal parts."""
     at = steps.astype(float)
     if len(values) > most:
         edges = np.linspace(0, len(values), most + 1).astype(int)[:-1]
@@ -91,7 +91,7 @@ def thinned(steps: Steps, values: Numbers, most: int = POINTS) -> tuple[tuple[fl
 
 
 def _band(figure: str, curves: Curves) -> tuple[tuple[float | None, ...], ...]:
-    """Return one standard deviation around a reward's mean, a held-out figure's 95% interval, or nothing."""
+    """Return the band of a figure: one standard deviation of a reward, or a held-out 95% interval, if any."""
     steps, values = curves.of(figure)
     if figure.startswith("reward/"):
         std = curves.dense(figure.replace("/mean", "/std"))[np.isfinite(curves.dense(figure))]
@@ -117,13 +117,13 @@ def _time_shares(run: Run) -> Iterator[Chart]:
         for phase, column in columns.items()
         if column.any()
     )
-    note = "Share of the time of each phase, from the step at x on."
-    name, head = f"curves/time/{run.index}", f"Where the time went: {run.name}"
-    yield Chart(name, head, "step", "share of the time", series, "bars", note=note, behind=run.behind())
+    note = "Share of time per phase, over the range of steps that begins at x."
+    name, head = f"curves/time/{run.index}", f"Time by phase: {run.name}"
+    yield Chart(name, head, "step", "share of time", series, "bars", note=note, behind=run.behind())
 
 
 def distributions_section(runs: Sequence[Run]) -> Section:
-    """Return the section of histograms of single turns' rewards: early, middle and late."""
+    """Return the section with histograms of the rewards of single turns, for each third of the steps."""
     parts: list[Part] = []
     for run in runs:
         rewards = run.sample.rewards if run.sample else {}
@@ -133,8 +133,8 @@ def distributions_section(runs: Sequence[Run]) -> Section:
         text = f"{run.name}: all {run.debates:,} stored debates were read."
         if run.read < run.debates:
             text = (
-                f"{run.name}: {run.read:,} of {run.debates:,} stored debates were read, evenly over the "
-                "steps: the first of up to 100 steps each. The links lead to all debates of those steps."
+                f"{run.name}: {run.read:,} of {run.debates:,} stored debates were read: the first debates of "
+                "up to 100 evenly spaced steps. Links lead to all debates of those steps."
             )
         parts.append(Paragraph(text, behind=run.behind()))
         for stream in STREAMS:
@@ -156,8 +156,8 @@ def _histograms(run: Run, rewards: Sequence[tuple[int, float]]) -> Iterator[Seri
 def histogram(values: Numbers, everything: Numbers) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Return the positions of the bars of ``everything``, and the fraction of ``values`` in each bar.
 
-    Up to 12 different values have one bar each. More are divided into 20 bars of equal width, placed at their
-    middle.
+    Up to 12 different values have one bar each. More values are divided into 20 bins of equal width, whose
+    position is their middle.
     """
     x = np.unique(everything)
     if len(x) <= MOST_VALUES:

@@ -26,12 +26,12 @@ from debate_rl.runs.folder import ends_by, starts_of, time_words
 
 Word = Literal["good", "warn", "bad", "unknown"]
 Answer = tuple[Word, str]
-"""The verdict on a question, and the numbers in words."""
-UNKNOWN = "the run does not say"
+"""The verdict on a question, and its numbers as text."""
+UNKNOWN = "no data"
 LEAST_VOTES = 100
-"""With fewer votes on decidable pairs, votes are not compared with truth."""
+"""Minimum number of votes on decidable pairs for a comparison of votes with truth."""
 LEAST_PROBLEMS, MOST_PROBLEMS = 5, 200
-"""Minimum number of problems that must occur early and late; maximum number that are read."""
+"""Minimum number of problems that occur both early and late; maximum number that are read."""
 PROGRESS = {
     "accuracy": "accuracy",
     "reward/truth/mean": "the mean truth reward",
@@ -42,9 +42,9 @@ NO_COLLAPSE = ("mismatch", "stall", "held_out", "format_only", "grader_drift", "
 """Detectors whose alarm is a fault but not a collapse of the policy."""
 GOING_S = 600.0
 ENDED = ("target", "hours", "alarm", "error")
-"""Reasons in run.json for a start that ended before its last step."""
+"""Reasons in run.json for a launch that ended before its last step."""
 Evidence = tuple[str, float | None, bool]
-"""A sign, its value, and whether it supports the hypothesis."""
+"""A sign: its name, its value, and whether it supports the hypothesis."""
 
 
 def progress(run: Run) -> tuple[str, Change | None]:
@@ -54,7 +54,7 @@ def progress(run: Run) -> tuple[str, Change | None]:
 
 
 def verdict(run: Run) -> tuple[str, Tone, str]:
-    """Return the verdict on a run by the rule of docs/report.md: a word, its tone, and the reason."""
+    """Return the verdict on a run by the rules of docs/report.md: a word, its tone, and the reason."""
     name, moved = progress(run)
     text = ""
     if moved is not None:
@@ -75,36 +75,36 @@ def verdict(run: Run) -> tuple[str, Tone, str]:
         return "no figures", "warn", "No figure shows progress."
     verdicts: dict[str, tuple[str, Tone, str]] = {
         "up": ("learning", "good", f"No alarm; {text}."),
-        "flat": ("not learning", "warn", f"No alarm, and no change that stands out from noise: {text}."),
+        "flat": ("not learning", "warn", f"No alarm, and no change beyond noise: {text}."),
         "down": ("getting worse", "bad", f"No alarm, but {text}."),
     }
-    few = f"Of training alone {moved.n} steps tell nothing yet (from {LEAST} on); {text}."
+    few = f"{moved.n} training steps are too few for a verdict, which needs {LEAST}; {text}."
     return verdicts.get(moved.direction, ("too few steps", "", few))
 
 
 def status(run: Run, now: float | None = None) -> str:
-    """Return "finished", "still going" or "stopped", by the configured steps and the last line's time."""
+    """Return "finished", "running" or "stopped", by the configured steps and the time of the last line."""
     wanted, steps, times = run.setting("train.steps", int), run.curves.steps, run.curves.of("time")[1]
     reason = last_end(run).get("reason")
     if not len(steps):
-        return "nothing done"
+        return "no steps"
     if reason in ENDED or wanted is None:
         return f"ended: {reason}" if reason in ENDED else "unknown"
     if int(steps[-1]) + 1 >= wanted:
         return "finished"
     usual = float(np.median(np.diff(times))) if len(times) > 1 else 0.0
     quiet = (time() if now is None else now) - float(times[-1]) if len(times) else inf
-    return "still going" if quiet < max(GOING_S, 5 * usual) else "stopped"
+    return "running" if quiet < max(GOING_S, 5 * usual) else "stopped"
 
 
 def last_end(run: Run) -> Mapping[str, Any]:
-    """Return how the latest start of a run ended, from run.json, or {} if unknown."""
+    """Return how the latest launch of a run ended, from run.json, or {} if unknown."""
     end = (starts_of(run.info) or [{}])[-1].get("end")
     return end if isinstance(end, dict) and isinstance(end.get("reason"), str) else {}
 
 
 def ended_line(run: Run) -> str:
-    """Return a line about how the latest start of a run ended, with its wall time, or "" if unknown."""
+    """Return a line about the end of the latest launch, with the run's wall time, or "" if unknown."""
     starts, end = starts_of(run.info), last_end(run)
     count = ends_by(starts, "rollback")
     back = f" {counted(count, 'rollback')} before." if count else ""
@@ -113,10 +113,11 @@ def ended_line(run: Run) -> str:
 
 
 class JudgeFigures(NamedTuple):
-    """Judge accuracy on decidable pairs with its interval in words, and two more figures of a sample.
+    """Judge accuracy on decidable pairs, its interval as text, and two figures of the sample.
 
-    ``correlation``: between being the winner and being right. ``followed``: the excess adoption of the answer
-    shown first. ``follows``: whether that is a finding, by its size, its number of cases and its interval.
+    ``correlation``: between being the winner and being right. ``followed``: the share of answers adopted from
+    the agent shown first, minus the share expected by chance. ``follows``: whether ``followed`` is a finding,
+    by its size, its number of cases and its interval.
     """
 
     accuracy: float | None
@@ -127,7 +128,7 @@ class JudgeFigures(NamedTuple):
 
 
 def judge_figures(run: Run) -> JudgeFigures:
-    """Return the figures of the sample. The accuracy covers all steps if metrics.jsonl has it."""
+    """Return the judge figures of the sample. If metrics.jsonl has the accuracy, it covers all steps."""
     study = run.sample.study if run.sample else None
     parts = (accuracy_figures, winner_figures, cascade_figures) if study and len(study.debates) else ()
     found = {one.name: one.estimate for one in chain(*(part(study) for part in parts if study))}
@@ -147,10 +148,10 @@ def judge_figures(run: Run) -> JudgeFigures:
 
 
 def changed_outputs(run: Run) -> tuple[float, float, int] | None:
-    """Return the mean distance between a problem's texts, early to late and among early, and a count.
+    """Return the mean distance between texts of a problem, early to late and early to early.
 
-    The count is that of problems. None with fewer than 5 problems that occur in both the first and last
-    third.
+    The third value is the number of problems. Return None with fewer than 5 problems that occur in both the
+    first and last third.
     """
     if run.sample is None or run.stored is None:
         return None
@@ -167,18 +168,18 @@ def changed_outputs(run: Run) -> tuple[float, float, int] | None:
 
 
 def _mean_distance(pairs: Iterable[Sequence[frozenset[str]]]) -> float:
-    """Return the mean over pairs of word sets of 1 - Jaccard's index, 0 for two empty sets."""
+    """Return the mean Jaccard distance of pairs of word sets, 0 for two empty sets."""
     return fmean(1 - len(one & other) / len(one | other) if one | other else 0.0 for one, other in pairs)
 
 
 def worst(*words: Word) -> Word:
-    """Return the worst of the words, or "unknown" if all are unknown."""
+    """Return the worst of the verdicts, or "unknown" if all are unknown."""
     order: tuple[Word, ...] = ("bad", "warn", "good", "unknown")
     return min(words, key=order.index) if words else "unknown"
 
 
 def rated(value: float | None, good: float, bad: float) -> Word:
-    """Return the word for a value relative to two thresholds, in either order. None is unknown."""
+    """Return the verdict on a value by two thresholds, in either order. A value of None is unknown."""
     if value is None:
         return "unknown"
     if good <= bad:
@@ -191,7 +192,7 @@ def _above(value: float | None, least: float) -> Word:
 
 
 def _listed(**numbers: float | None) -> str:
-    """Return the known numbers with their names, or the names of the missing ones."""
+    """Return the known numbers with their names as text, or ``UNKNOWN`` without any."""
     known = [f"{name.replace('_', ' ')} {short(one)}" for name, one in numbers.items() if one is not None]
     return ", ".join(known) or UNKNOWN
 
@@ -204,11 +205,11 @@ def _base_accuracy(run: Run) -> Answer:
         where = f"evaluated before training: {short(value)}{bounds_text(low, high)}"
     else:
         value = run.curves.beginning("accuracy/round_0")
-        where = f"accuracy, round 0, of the first 5 training steps: {short(value)}"
+        where = f"round-0 accuracy in the first 5 training steps: {short(value)}"
     if value is None:
         return "unknown", UNKNOWN
     if value > 0.95:
-        return "warn", f"{where}; nearly all is solved already, and little is left to learn"
+        return "warn", f"{where}; nearly all problems are solved already, and little is left to learn"
     return rated(value, good=0.05, bad=0.01), where
 
 
@@ -221,7 +222,8 @@ def _valid_comparisons(run: Run) -> Answer:
         return "bad", f"no valid vote in {len(run.curves.steps)} steps"
     invalid = (cast - valid) / cast if cast else None
     missing = None if parsed is None else 1 - parsed
-    text = _listed(valid_votes=valid, invalid_share=invalid, **{"due and missing, last third": missing})
+    late = {"missing share of due votes, last third": missing}
+    text = _listed(valid_votes=valid, invalid_share=invalid, **late)
     return worst(rated(invalid, good=0.5, bad=0.7), rated(missing, good=0.2, bad=0.5), "good"), text
 
 
@@ -233,7 +235,7 @@ def _diversity(run: Run) -> Answer:
     late["wrong consensus"] = wrong
     text = _listed(**{f"{name}, last third": value for name, value in late.items()})
     if run.curves.solved:
-        return "good", f"{text}; most answers are right, and those may be alike"
+        return "good", f"{text}; most answers are right, and right answers may be equal"
     return worst(rated(distinct, good=max(0.3, same), bad=same), rated(wrong, good=0.2, bad=0.5)), text
 
 
@@ -242,14 +244,14 @@ def _votes_and_truth(run: Run) -> Answer:
     accuracy, correlation = judges.accuracy, judges.correlation
     linked: Word = "unknown" if correlation is None else "good" if correlation >= 0.3 else "warn"
     lift = run.curves.late("winner/lift")
-    known = {"correlation of being the winner and being right": correlation, "winner lift, last third": lift}
+    known = {"correlation of winner and right": correlation, "winner lift, last third": lift}
     text = _listed(judge_accuracy=accuracy, **known)
     text += f"; accuracy in the sample{judges.bounds}" if judges.bounds else ""
     cast, ties = run.curves.total("votes/valid"), run.curves.total("votes/ties")
     tied = ties / cast if cast and ties else 0.0
     votes = run.curves.total("judge/decidable_votes") or 0.0
     if accuracy is not None and accuracy + tied < 0.45 and votes >= LEAST_VOTES:
-        text += "; votes are against truth"
+        text += "; votes tend to prefer wrong solutions"
     return worst(rated(accuracy, good=0.7, bad=0.55), linked), text
 
 
@@ -267,7 +269,7 @@ def _gradients(run: Run) -> Answer:
     norm = run.curves.median("grad_norm")
     silent = run.curves.late("advantage/zero_variance_share/truth")
     known = {f"{stream} reward std": value for stream, value in spreads.items()}
-    known |= {"gradient's norm": norm, "groups without variance in truth, last third": silent}
+    known |= {"gradient norm": norm, "groups without variance in truth, last third": silent}
     return worst(spread, _above(norm, 0), rated(silent, good=0.6, bad=0.95)), _listed(**known)
 
 
@@ -293,8 +295,8 @@ def _updating(run: Run) -> Answer:
         apart, before, problems = outputs
         moved = "good" if apart > before + 0.02 else "warn"
         text += (
-            f"; words not shared by two texts of a problem in round 0: {apart:.2f} between the first "
-            f"and the last third, {before:.2f} within the first ({problems} problems)"
+            f"; share of words not common to two round-0 texts of a problem: {apart:.2f} between the "
+            f"first and last third, {before:.2f} within the first ({problems} problems)"
         )
     return worst(_above(updates, 0), _above(kl, 1e-6), moved), text
 
@@ -304,23 +306,23 @@ def _overfitting(run: Run) -> Answer:
     path, same = run.setting("held_out.path"), ("path", "split")
     alike = path and all(run.setting(f"held_out.{key}") == run.setting(f"env.{key}") for key in same)
     if alike or run.setting(TEST_TIME[0]) == TEST_TIME[1]:
-        return "warn", "trained and evaluated on the same problems: test-time learning"
+        return "warn", "training and evaluation use the same problems: test-time learning"
     for reading in run.readings:
         if reading.detector.name == "held_out" and reading.alarm is not None:
-            return "bad", f"{reading.alarm.why} (seen at step {reading.alarm.step})"
+            return "bad", f"{reading.alarm.why} (alarm at step {reading.alarm.step})"
     evaluated, less = run.evaluated(direct), run.gained(direct)
     if not evaluated:
         return "unknown", "no held-out evaluation during training"
     at_end, last = run.curves.late("accuracy/round_0"), evaluated[-1][1][0]
-    text = _listed(**{"accuracy, round 0, last third": at_end, "direct accuracy, held out": last})
+    text = _listed(**{"round-0 accuracy, last third": at_end, "held-out direct accuracy": last})
     if less is None:
-        return "unknown", f"{text}; one evaluation alone"
-    text += f"; gained {short(less[0])}{bounds_text(less[1], less[2])} held out, after step {evaluated[0][0]}"
+        return "unknown", f"{text}; there is only one evaluation"
+    text += f"; held-out gain since step {evaluated[0][0]} {short(less[0])}{bounds_text(less[1], less[2])}"
     trained = run.change("accuracy/round_0")
     if trained is None or trained.direction == "too few steps":
         word: Word = "good" if less[1] > 0 else "warn" if less[2] < 0 else "unknown"
-        return word, f"{text}; what training gained is unclear after few steps"
-    text += f", and {short(trained.value)} in training"
+        return word, f"{text}; the run is too short to measure a training gain"
+    text += f", training gain {short(trained.value)}"
     memorised = trained.direction == "up" and trained.value > 0.05 and less[0] < trained.value / 4
     return "warn" if memorised else "good", text
 
@@ -335,11 +337,11 @@ QUESTIONS: dict[str, Callable[[Run], Answer]] = {
     "Q7": _updating,
     "Q8": _overfitting,
 }
-"""The function that answers each question of tables.toml."""
+"""The functions that answer the questions of tables.toml."""
 
 
 class Hypothesis(NamedTuple):
-    """A hypothesis with its signs. ``fix``: the source's proposal. ``debates``: the filter."""
+    """A hypothesis with its signs. ``fix``: the proposal of the source. ``debates``: a filter."""
 
     name: str
     source: str
@@ -359,7 +361,7 @@ class Hypothesis(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The known signs with their numbers. Supporting ones have an exclamation mark."""
+        """The known signs with their numbers. Supporting signs have an exclamation mark."""
         known = (one for one in self.signs if one[1] is not None)
         return ", ".join(f"{n} {short(v)}{' (!)' if speaks else ''}" for n, v, speaks in known) or UNKNOWN
 
@@ -391,20 +393,20 @@ def ranked(run: Run) -> list[Hypothesis]:
             speaks = crossed and not (key == "low_exploration" and curves.solved)
             evidence.append((f"{name} ({way} {bound:g})".replace(" 0.", " ."), value, speaks))
         if key == "format_dominates":
-            gained = "gain in format valid (above .05, accuracy flat)"
+            gained = "gain in valid format (above .05, accuracy flat)"
             evidence.append((gained, form.value if form else None, instead))
             evidence.append(
                 ("gain in accuracy (flat, format rising)", right.value if right else None, instead)
             )
         if key == "cascades":
-            follows = "excess adoption of the agent shown first (interval above 0)"
+            follows = "excess adoption from the agent shown first (interval above 0)"
             evidence.append((follows, judges.followed, judges.follows))
         found.append(Hypothesis(**about | {"signs": evidence}))
     return sorted(found, key=lambda one: -one.crossed / max(1, one.known))
 
 
 def questions_section(runs: Sequence[Run]) -> Section:
-    """Return the section that answers Q1 to Q8 for each run and ranks the hypotheses."""
+    """Return the section with the answers to Q1 to Q8 and the ranked hypotheses of each run."""
     parts: list[Part] = []
     for run in runs:
         asked, stalled = list[tuple[Cell, ...]](), list[tuple[Cell, ...]]()

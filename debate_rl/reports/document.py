@@ -17,12 +17,12 @@ from debate_rl.reports.figures import TABLES, Figure
 from debate_rl.reports.rows import Study
 
 Tone: TypeAlias = Literal["", "good", "warn", "bad"]
-"""How to read a number or a verdict. "" is neutral."""
+"""The judgment on a number or a verdict. "" is neutral."""
 
 
 @dataclass(frozen=True, slots=True)
 class Behind:
-    """The debates behind a number: a run's folder and a filter, "" for all debates."""
+    """The debates of a number: a run's folder and a filter ("" for all debates)."""
 
     run: str
     filter: str = ""
@@ -34,7 +34,7 @@ class Behind:
         return " ".join([*words, quote(printable(self.filter))] if self.filter else words)
 
     def address(self, inspector: str) -> str | None:
-        """Return the address of the debates in a browser inspector; None without one (``inspector`` "")."""
+        """Return the address of the debates in a browser inspector, or None if ``inspector`` is ""."""
         if not inspector:
             return None
         name = in_address(printable(Path(self.run).resolve().name), safe="")
@@ -44,7 +44,7 @@ class Behind:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell of a table. ``value``: the value for JSON, if it is not the text."""
+    """A cell of a table. ``value``: the value for JSON, if it differs from the text."""
 
     text: str
     value: float | int | bool | None = None
@@ -57,7 +57,7 @@ Rows: TypeAlias = Iterable[tuple[Cell, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of cells under named columns. ``folded``: hidden until opened. The files have all of it."""
+    """Rows of cells under named columns. A ``folded`` table is hidden until opened."""
 
     name: str
     title: str
@@ -69,7 +69,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One curve: ``x`` and ``y`` (n,), y None without a value. ``low`` and ``high``: its interval."""
+    """One curve: ``x`` and ``y`` (n,), with y None for a missing value. ``low``, ``high``: its interval."""
 
     label: str
     x: tuple[float, ...]
@@ -80,10 +80,10 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Curves, or bars at x. ``rules``: horizontal lines with a name, such as 0.5 for chance.
+    """Curves, or bars at x. ``rules``: named horizontal lines, such as 0.5 for chance.
 
     ``ticks``: names of x = 0, 1, 2, ... for horizontal bars. ``table``: the table with the chart's numbers,
-    or "" if they must be listed. A ``small`` chart is placed next to a text.
+    or "" if the page lists them below the chart. A ``small`` chart is placed next to a text.
     """
 
     name: str
@@ -100,7 +100,7 @@ class Chart:
     small: bool = False
 
     def data(self) -> Table:
-        """Return the numbers that the chart draws, a row for each x."""
+        """Return the numbers of the chart, with a row for each x."""
         columns, drawn = [self.x_label], list[dict[float, float | None]]()
         for series in self.series:
             ends = (("low", series.low), ("high", series.high)) if series.low and series.high else ()
@@ -118,7 +118,7 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """A piece of plain text. ``command``: a command to type, shown with it."""
+    """A paragraph of plain text. ``command``: a command to type, shown with the text."""
 
     text: str
     tone: Tone = ""
@@ -131,7 +131,7 @@ Part: TypeAlias = Table | Chart | Paragraph
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A named part of a report, folded on a page. ``name``: its anchor. ``about``: a summary of it."""
+    """A part of a report, folded on a page. ``name``: its anchor. ``about``: its summary."""
 
     name: str
     title: str
@@ -141,7 +141,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A question of the first screen, its answer in one word and a few sentences, and a small chart."""
+    """A question of the first screen, with its answer in a word and a few sentences, and a small chart."""
 
     name: str
     question: str
@@ -151,16 +151,13 @@ class Answer:
 
     @property
     def tone(self) -> Tone:
-        """The tone of the answer, which is that of its first sentence."""
+        """The tone of the answer's first sentence."""
         return self.text[0].tone if self.text else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A whole report. ``lead`` says what was read; ``answers`` and ``sections`` follow.
-
-    ``findings``: every comparison that was made, for JSON.
-    """
+    """A whole report. ``lead``: what was read. ``findings``: every comparison, for JSON."""
 
     title: str
     lead: tuple[Paragraph, ...]
@@ -171,9 +168,9 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The debates of one run under a filter, as rows and as figures. ``run``: the folder as given.
+    """The debates of one run that match a filter, as rows and as figures.
 
-    ``damaged``: lines that could not be read.
+    ``run``: the folder as given by the user. ``damaged``: number of lines that could not be read.
     """
 
     run: str
@@ -183,7 +180,7 @@ class Judged:
     damaged: int = 0
 
     def behind(self, filter: str | None) -> Behind | None:
-        """Return the debates of the run that match a further filter."""
+        """Return the debates of the run that also match a further filter."""
         both = combined_filter(self.filter, filter)
         return None if both is None else Behind(self.run, both)
 
@@ -211,7 +208,7 @@ def interval_of(estimate: Estimate, bounds: tuple[float, float] = (-1.0, 1.0)) -
 
 
 def estimate_cell(figure: Figure, behind: Behind | None = None) -> Cell:
-    """Return the estimate with the debates behind it, marked if it has a warning."""
+    """Return a cell with the estimate and its debates, marked if the figure has a warning."""
     if figure.estimate is None:
         return Cell("none")
     text = number(figure.estimate.value, signed=figure.range[0] < 0)
@@ -225,7 +222,7 @@ def bounded(estimate: Estimate | None) -> Bounded | None:
 
 
 def row(*values: Cell | str | float | Bounded | None) -> tuple[Cell, ...]:
-    """Return cells of texts, counts, numbers, numbers with the bounds of their interval, and None ("-").
+    """Return cells for texts, counts, numbers, numbers with interval bounds, and None (shown as "-").
 
     >>> [cell.text for cell in row("a", 0.5, 1000, (0.5, 0.25, 0.75), None)]
     ['a', '0.500', '1,000', '0.500 [0.250, 0.750]', '-']
@@ -248,7 +245,7 @@ def row(*values: Cell | str | float | Bounded | None) -> tuple[Cell, ...]:
 
 
 def table_of(key: str, rows: Rows, *more: str, **words: object) -> Table:
-    """Return a table of tables.toml with its texts filled in. ``more``: additional columns."""
+    """Return a table of tables.toml with names filled in. ``more``: additional columns."""
     about = TABLES["table"][key]
     columns = (*(column.format(**words) for column in about["columns"]), *more)
     name, title, note = (text.format(**words) for text in (key, about["title"], about.get("note", "")))
@@ -256,7 +253,7 @@ def table_of(key: str, rows: Rows, *more: str, **words: object) -> Table:
 
 
 def section_of(key: str, parts: Iterable[Part], **words: object) -> Section:
-    """Return a section of tables.toml with its texts filled in."""
+    """Return a section of tables.toml with names filled in."""
     about = TABLES["section"][key]
     return Section(key, about["title"], tuple(parts), about["about"].format(**words))
 

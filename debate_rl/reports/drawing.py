@@ -1,7 +1,7 @@
 """Charts as inline SVG: no scripts, no external references, and deterministic.
 
-Lines and letters have the page's text colour, so charts are readable in light and dark. Series have colours
-with enough contrast on both.
+Lines and letters have the page's text colour, so charts are readable on light and dark pages. The colours of
+series have enough contrast on both.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ INK = "#010203"
 SPACE = "http://www.w3.org"
 WIDTH, HEIGHT, BAR = 7.4, 2.5, 0.23
 SMALL = 4.2, 1.6
-"""The size of a chart next to a text."""
+"""The size in inches of a chart next to a text."""
 LONGEST = 36
 LARGEST = 1e30
 """Larger values are not drawn, because ticks would overflow."""
@@ -49,7 +49,7 @@ def draw(chart: Chart) -> str:
     height = 0.75 + BAR * len(chart.ticks) * max(1.0, 0.7 * len(chart.series)) if chart.ticks else HEIGHT
     style: Any = dict.fromkeys(COLOURED, INK) | {"svg.hashsalt": printable(chart.name)}
     with matplotlib.rc_context(style, STYLE), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # letters that a font lacks are drawn as boxes
+        warnings.simplefilter("ignore")  # no warnings about letters that a font lacks
         figure = Figure(figsize=SMALL if chart.small else (WIDTH, height), layout="constrained")
         axes = figure.add_subplot()
         for index in range(len(chart.series)):
@@ -60,7 +60,7 @@ def draw(chart: Chart) -> str:
         file = StringIO()
         nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
         figure.savefig(file, format="svg", transparent=True, metadata=nothing)
-    svg = file.getvalue()  # without what a page has itself: header, style, names of groups, a fixed size
+    svg = file.getvalue()  # parts of the SVG that the page replaces are removed below
     svg = svg[svg.index("<svg") :].strip()
     svg = re.sub(r"<metadata>.*?</metadata>|<style [^>]*>.*?</style>", "", svg, count=2, flags=re.DOTALL)
     svg = re.sub(r'<g id="[^"]*"', "<g", svg)
@@ -72,7 +72,7 @@ def draw(chart: Chart) -> str:
 
 
 def _within(series: Series) -> Series:
-    """Return the series without values beyond an axis, which only their table shows."""
+    """Return the series without values that are too large to draw. The table still has them."""
     inside = [index for index, x in enumerate(series.x) if abs(x) <= LARGEST]
 
     def kept(values: Sequence[float | None]) -> tuple[float | None, ...]:
@@ -112,7 +112,7 @@ def _name(axes: Axes, chart: Chart) -> None:
     lying = chart.kind == "bars" and bool(chart.ticks)
     values = [v for series in chart.series for v in (*series.y, *series.low, *series.high) if v is not None]
     if lying and all(0 <= value <= 1 for value in values):
-        axes.set_xlim(0, 1)  # shares of all charts on one scale
+        axes.set_xlim(0, 1)  # all shares on the same scale
     axes.set_xlabel(printable(chart.y_label if lying else chart.x_label))
     axes.set_ylabel("" if lying else printable(chart.y_label))
     if lying:
@@ -121,12 +121,12 @@ def _name(axes: Axes, chart: Chart) -> None:
         axes.grid(visible=False, axis="y")
         axes.tick_params(axis="y", length=0)
     if chart.kind == "line":
-        axes.ticklabel_format(axis="y", useOffset=False)  # "+1" in a corner is overlooked
+        axes.ticklabel_format(axis="y", useOffset=False)  # readers overlook an offset in the corner
     steps = {x for series in chart.series for x in series.x}
     if not chart.ticks and all(x == int(x) for x in steps):
-        if len(steps) == 1:  # else the only step stands between tenths of a step
+        if len(steps) == 1:  # otherwise the ticks around a single step are tenths of a step
             axes.set_xlim(min(steps) - 1, max(steps) + 1)
-        axes.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True))  # whole steps
+        axes.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True))  # integers
     for name, value in chart.rules:
         (axes.axvline if lying else axes.axhline)(value, color=INK, linewidth=0.9, linestyle=(0, (4, 3)))
         xy, units, offset = (1.0, value), ("axes fraction", "data"), (-2, 2)
@@ -137,5 +137,5 @@ def _name(axes: Axes, chart: Chart) -> None:
 
 
 def _short(text: str) -> str:
-    shown = printable(text).lstrip("_") or "-"  # a leading underscore would hide it from the legend
+    shown = printable(text).lstrip("_") or "-"  # matplotlib hides labels with a leading underscore
     return shown if len(shown) <= LONGEST else shown[: LONGEST - 1] + "…"

@@ -17,14 +17,14 @@ from numpy.typing import ArrayLike, NDArray
 from debate_rl.metrics.intervals import Codes, Estimate, Numbers, interval, student
 
 BLOCK = 1 << 16
-"""Maximum rows of a regression that are in memory as floats at once."""
+"""Maximum number of rows of a regression in memory as floats."""
 STEPS = 30
 Scored = Sequence[tuple[float, int]]
 """The score of each solution, and 1 if it is right, else 0."""
 
 
 class NotEstimable(ValueError):
-    """The data do not determine the coefficients. The message gives the reason."""
+    """The data do not determine the coefficients. The message says why."""
 
 
 def logistic(columns: Sequence[NDArray[Any]], y: NDArray[Any], clusters: Codes) -> list[Estimate]:
@@ -32,7 +32,7 @@ def logistic(columns: Sequence[NDArray[Any]], y: NDArray[Any], clusters: Codes) 
 
     Newton's method (iteratively reweighted least squares) and the sandwich H^-1 (sum_c s_c s_c') H^-1 of the
     scores summed by cluster [Liang and Zeger 1986], times C / (C - 1), with Student's t on C - 1 degrees of
-    freedom. NotEstimable with too few clusters, if a column is a combination of others, and if some
+    freedom. NotEstimable with too few clusters, if a column is a linear combination of others, and if a
     combination of columns always predicts the outcome (separation), so that no finite maximum exists [Albert
     and Anderson 1984].
     """
@@ -62,13 +62,17 @@ def logistic(columns: Sequence[NDArray[Any]], y: NDArray[Any], clusters: Codes) 
         gradient, hessian, _ = slopes(beta)
         if np.linalg.cond(hessian) > 1e12:
             same = not beta.any()
-            raise NotEstimable("a column is a combination of others" if same else "the votes are separated")
+            raise NotEstimable(
+                "a column is a linear combination of others" if same else "the votes are perfectly separated"
+            )
         step = np.linalg.solve(hessian, gradient)
         beta = beta + step
         if float(np.abs(step).max()) < 1e-9:
             break
     else:
-        raise NotEstimable("the votes are separated: some combination of the columns predicts every outcome")
+        raise NotEstimable(
+            "the votes are perfectly separated: a linear combination of columns predicts every outcome"
+        )
     _, hessian, sums = slopes(beta)
     inverse = np.linalg.inv(hessian)
     covariance = inverse @ (sums.T @ sums) @ inverse * count / (count - 1)
@@ -89,9 +93,9 @@ def slope(x: ArrayLike, y: ArrayLike, clusters: Codes) -> Estimate | None:
 
 
 def correlation(sums: Numbers, clusters: Codes) -> Estimate | None:
-    """Return Pearson's r from sums (6, n) of 1, x, y, x x, y y, x y in each row. None if x or y is constant.
+    """Return Pearson's r from sums (6, n) of 1, x, y, xx, yy, xy per row. None if x or y is constant.
 
-    The estimate's n is the number of observations behind the rows.
+    The estimate's n is the number of observations in all rows.
     """
     count, x, y, xx, yy, xy = sums.sum(axis=1)
     if not count:
@@ -110,7 +114,7 @@ def correlation(sums: Numbers, clusters: Codes) -> Estimate | None:
 def auc(scored: Scored) -> float:
     """Return the chance that a right solution has a higher score than a wrong one; ties count half.
 
-    nan without both [Hanley and McNeil 1982].
+    nan unless there are right and wrong solutions [Hanley and McNeil 1982].
     """
     right, wrong = ([score for score, grade in scored if grade == which] for which in (1, 0))
     pairs = [(r > w) + 0.5 * (r == w) for r in right for w in wrong]
@@ -126,7 +130,7 @@ def kendall_tau_b(scored: Scored) -> float:
 
 
 def circular_triads(edges: Collection[tuple[int, int]]) -> tuple[int, int]:
-    """Return the number of circular triples, and of triples with all three pairs decided.
+    """Return the number of circular triples, and the number of triples with all three pairs decided.
 
     >>> circular_triads({(0, 1), (1, 2), (2, 0)}), circular_triads({(0, 1), (1, 2)})
     ((1, 1), (0, 0))
@@ -138,7 +142,7 @@ def circular_triads(edges: Collection[tuple[int, int]]) -> tuple[int, int]:
 
 
 def kendall_zeta(edges: Collection[tuple[int, int]], agents: int) -> float:
-    """Return 1 - d / d_max for d circular triads: 1 for an order, 0 for the most circles.
+    """Return 1 - d / d_max for d circular triads: 1 for a full order, 0 for the most circular triads.
 
     nan unless every pair of at least three agents is decided [Kendall, Smith 1940].
 

@@ -1,4 +1,4 @@
-"""Figures on how well a policy judges, with intervals clustered by problem. tables.toml describes each."""
+"""Figures of judgment, with intervals clustered by problem. tables.toml describes each figure."""
 
 from __future__ import annotations
 
@@ -22,21 +22,20 @@ from transcripts import Record
 TABLES: dict[str, Any] = tomllib.loads(
     (files("debate_rl.reports") / "tables.toml").read_text(encoding="utf-8")
 )
-"""The figures and tables of reports, as data."""
+"""The contents of tables.toml."""
 GROUPS = ("persona", "fault", "round", "agent", "length", "step", "level", "subject")
 """Groups for accuracy, strict accuracy and coverage, as in ``judge/accuracy/round/1``."""
 DECIDED = "judge.accuracy:>=0"
 """The filter of debates with a vote on a decidable pair, which has exactly one right side."""
 GRADED = "(winner:right OR winner:wrong)"
 MOST_LABELS, MOST_PERSONAS = 40, 20
-"""Maximum number of groups shown of one kind, by number of pairs; maximum number of personas with
-coefficients."""
+"""Maximum number of groups of one kind, largest first; maximum number of personas with coefficients."""
 STEP_BINS = 10
 LENGTHS = ("less than half", "shorter", "about as long", "longer", "more than twice")
-"""The right solution's length relative to the wrong one's, with edges at 1/2, 1/1.2, 1.2 and 2."""
+"""Length of the right solution relative to the wrong one, with edges at 1/2, 1/1.2, 1.2 and 2."""
 LENGTH_EDGES = (-log(2), -log(1.2), log(1.2), log(2))
 LEAST_CORRELATION = 0.3
-"""With a lower correlation of winner and truth, votes are too unreliable as a reward."""
+"""Minimum correlation of winner and truth. Below it, votes are too unreliable as a reward."""
 PER = 100.0
 """The number of steps per unit of a slope."""
 Where = NDArray[np.bool_]
@@ -44,10 +43,10 @@ Where = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure. ``why``: what is missing if there is no estimate.
+    """A figure. ``why``: the reason if there is no estimate.
 
-    ``filter``: the filter of the debates behind it (docs/transcripts.md), "" for all, None if no filter can
-    express them. ``flag``: a warning.
+    ``filter``: the filter of its debates (docs/transcripts.md), "" for all, None if no filter can express
+    them. ``flag``: a warning.
     """
 
     name: str
@@ -76,7 +75,7 @@ def about(name: str) -> dict[str, Any]:
 
 
 def judgment_figures(records: Iterable[Record]) -> list[Figure]:
-    """Return every figure of docs/report.md, in order, from records that are read once."""
+    """Return every figure of docs/report.md, in order, after one pass over the records."""
     return figures_of(Study(records))
 
 
@@ -122,7 +121,7 @@ def _groups(study: Study) -> Iterator[tuple[str, Where, str | None]]:
     """Yield each group of the decidable pairs: its name, its pairs, and the filter of its debates."""
     table, decidable = study.pairs, study.pairs["better"] != 0
     level, source, step = (study.of_debate(name, table)[decidable] for name in ("level", "source", "step"))
-    # "persona:" finds debates in which one took part, whether or not it was its vote
+    # "persona:" finds all debates with the persona, also those without its vote
     yield from _labelled("persona", [*study.personas], table["persona"][decidable])
     yield from _labelled("fault", [*study.faults], table["fault"][decidable])
     for kind in ("round", "agent"):
@@ -138,7 +137,7 @@ def _groups(study: Study) -> Iterator[tuple[str, Where, str | None]]:
         if inside.any():
             yield f"step/{label}", inside, f"step:{label} {DECIDED}"
     yield from _labelled("level", [*study.levels], level, "level")
-    subjects = Numbered()  # what follows the first slash of a source
+    subjects = Numbered()  # the part of a source after the first slash
     of_source = np.array([subjects[text.partition("/")[2]] for text in study.sources], dtype=np.int64)
     for name, inside, _ in _labelled("subject", [*subjects], of_source[source]):
         texts = [text for text in study.sources if text.partition("/")[2] == name.partition("/")[2]]
@@ -161,7 +160,7 @@ def _quoted(text: str) -> str:
 
 
 def less_half(chosen: Where, clusters: Codes) -> Estimate | None:
-    """Return a rate's distance from a half, with the rate's own interval."""
+    """Return a rate minus 1/2, with the interval of the rate minus 1/2."""
     rate, apart = intervals.mean(chosen, clusters), intervals.mean(chosen - 0.5, clusters, signed=True)
     if rate is None or apart is None:
         return None
@@ -171,9 +170,9 @@ def less_half(chosen: Where, clusters: Codes) -> Estimate | None:
 def own_work(study: Study) -> tuple[Where, Where, Codes]:
     """Return three columns (n,), one row per vote between a right and a wrong solution.
 
-    The columns are whether the vote prefers the wrong one, whether the wrong one is the judge's own, and the
-    problem. Votes on a judge's own wrong work are compared with votes on others' wrong work in pairs without
-    own work. In both cases the judge's own answer was wrong.
+    The columns: whether the vote prefers the wrong solution, whether the wrong solution is the judge's own,
+    and the problem. Votes on the judge's own wrong solution are compared with votes on pairs of others. In
+    both cases, the judge's own answer is wrong.
     """
     table, clusters = study.pairs, study.clusters(study.pairs)
     wrong, own = -table["better"], table["own"]
@@ -183,7 +182,7 @@ def own_work(study: Study) -> tuple[Where, Where, Codes]:
 
 
 def _biases(study: Study) -> Iterator[Figure]:
-    """Yield the biases on pairs of equal truth, the swapped pairs, and the coefficients of the regression."""
+    """Yield biases on pairs equal in truth, figures of swapped pairs, and regression coefficients."""
     table = study.pairs
     equal = (np.abs(table["outcome"]) == 1) & (table["first"] == table["second"]) & (table["first"] >= 0)
     clusters, won, length = study.clusters(table)[equal], table["outcome"][equal] == 1, table["length"][equal]
@@ -199,8 +198,8 @@ def _biases(study: Study) -> Iterator[Figure]:
 def _regression(study: Study) -> Iterator[Figure]:
     """Yield logit P(first wins) on position, truth, own work, length and persona, over decided votes.
 
-    If all votes of a persona go one way, no coefficient has a finite estimate, so the regression is repeated
-    without personas.
+    If all votes of a persona have the same outcome, no coefficient has a finite estimate, so the regression
+    is repeated without personas.
     """
     table = study.pairs
     used = (np.abs(table["outcome"]) == 1) & (table["first"] >= 0) & (table["second"] >= 0)
@@ -212,7 +211,7 @@ def _regression(study: Study) -> Iterator[Figure]:
     absent = [name for name, column in columns.items() if not len(column) or np.ptp(column) == 0]
     varying = {name: column for name, column in columns.items() if name not in absent}
     without = {"position": np.ones(int(used.sum()), dtype=np.int8)} | varying
-    # a column for each persona but the last, coded so that all personas' effects sum to 0
+    # a column for each persona except the last; the effects of all personas sum to 0
     codes, texts = table["persona"][used], [*study.personas]
     present = sorted(np.unique(codes).tolist(), key=texts.__getitem__)
     coded = present[:-1] if len(present) <= MOST_PERSONAS else []
@@ -235,7 +234,7 @@ def _regression(study: Study) -> Iterator[Figure]:
 
 
 def winner_rows(study: Study) -> dict[str, Rows]:
-    """Return the graded winners as rows of their accuracy, its differences and the fraction drawn by lot."""
+    """Return the graded winners as rows of accuracy, its differences, and whether the winner was random."""
     table, clusters = study.winners, study.clusters(study.winners)
     right, rights = table["right"].astype(float), table["rights"].astype(float)
     share, every = rights / table["graded"], np.ones(len(right), dtype=bool)
@@ -250,9 +249,9 @@ def winner_rows(study: Study) -> dict[str, Rows]:
 
 
 def winner_figures(study: Study) -> Iterator[Figure]:
-    """Yield the winner's accuracy, its differences, and how well scores order answers by truth."""
+    """Yield winner accuracy, its differences, and how well scores rank answers by truth."""
     table, clusters = study.winners, study.clusters(study.winners)
-    # "accuracy.last_round" is about the last round: the last judged one only with a final ballot
+    # with a final ballot, the last judged round is the last round ("accuracy.last_round")
     final = bool(study.of_debate("final", table).all())
     mixed = f"{GRADED} accuracy.last_round:>0 accuracy.last_round:<1" if final else None
     for name, rows in winner_rows(study).items():
@@ -272,7 +271,7 @@ def _mean_of_known(values: Numbers, clusters: Codes, *, signed: bool = False) ->
 
 
 def cascade_figures(study: Study) -> Iterator[Figure]:
-    """Yield the flip matrix as fractions of all steps, two conditional ones, and the first agent's excess."""
+    """Yield the flip matrix, two conditional rates, and the excess adoption from the agent shown first."""
     table, clusters = study.flips, study.clusters(study.flips)
     counts = {name: table[name].astype(float) for name in ("cc", "cw", "wc", "ww")}
     for name, count in counts.items():
@@ -295,9 +294,9 @@ def _graphs(study: Study) -> Iterator[Figure]:
 
 
 def _collusion(study: Study) -> Iterator[Figure]:
-    """Yield the slopes of the winner's peer reward and truth, their difference, reciprocity, and entropy.
+    """Yield the slopes of the winner's peer reward and accuracy, their difference, reciprocity, and entropy.
 
-    The mean of all peer rewards says nothing, because votes within a debate sum to zero.
+    The mean over all peer rewards is not informative, because peer rewards of a debate sum to zero.
     """
     table, clusters = study.winners, study.clusters(study.winners)
     steps = study.of_debate("step", table) / PER

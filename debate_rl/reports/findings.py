@@ -1,9 +1,9 @@
-"""What a report may state: enough cases, a relevant size, and not chance among many comparisons.
+"""Findings of a report: differences with enough cases, a relevant size, and a small adjusted p-value.
 
-A page makes a dozen comparisons, and of twenty 95% intervals one misses the truth. So the p-values of all
-comparisons on a page are adjusted together [Holm 1979]: at most two of a hundred pages state anything false.
-Alarms of training are false on three more of a hundred. Intervals are not adjusted. tables.toml has the
-kinds.
+A page makes a dozen comparisons, and one of twenty 95% intervals misses the true value. Therefore, the
+p-values of all comparisons on a page are adjusted together [Holm 1979]: at most 2 in 100 pages state a false
+finding. Alarms of training are false on at most 3 more in 100. Intervals are not adjusted. tables.toml lists
+the kinds of finding.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from debate_rl.reports.figures import TABLES, less_half, own_work, pair_rows
 from debate_rl.reports.rows import NO_VOTE, Rows
 
 LEVEL = 0.02
-"""Maximum fraction of pages with any false finding; .05 together with alarms of training."""
+"""Maximum fraction of pages with a false finding; with alarms of training, the fraction is .05."""
 WRONG_VOTES, WRONG_WINNER = "judge.accuracy:<0.5", "winner:wrong accuracy.last_round:>0"
 MOST_IDS = 20
-"""Maximum number of debates that are named, newest first, if no filter can express them."""
+"""Maximum number of debates listed by id, newest first, if no filter can express them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A row of tables.toml: one comparison, tested as a difference from 0."""
+    """A kind of finding in tables.toml: a comparison, tested as a difference from 0."""
 
     name: str
     what: str
@@ -64,7 +64,7 @@ KINDS = {name: Kind(name, **row) for name, row in TABLES["kind"].items()}
 class Look:
     """One comparison on one run: the difference, and the cases and problems of its smaller side.
 
-    ``detail``: the numbers in words. ``behind``: the debates to read.
+    ``detail``: the numbers as text. ``behind``: the debates to read.
     """
 
     kind: str
@@ -82,15 +82,15 @@ class Look:
 
     @property
     def enough(self) -> bool:
-        """Whether there are enough cases to state anything."""
+        """True if there are enough cases and problems for a finding."""
         return self.cases >= self.about.cases and self.problems >= self.about.problems
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of a look.
+    """The result of a comparison.
 
-    ``p`` is adjusted for all looks of the page, and is None if there are too few cases.
+    ``p``: adjusted for all comparisons of the page, or None if there are too few cases.
     """
 
     look: Look
@@ -98,7 +98,7 @@ class Finding:
 
     @property
     def state(self) -> Literal["found", "nothing found", "too few"]:
-        """Whether the report may state it."""
+        """Whether the difference is a finding."""
         if self.p is None or self.look.estimate is None:
             return "too few"
         large = abs(self.look.estimate.value) >= self.look.about.size
@@ -106,33 +106,33 @@ class Finding:
 
     @property
     def words(self) -> tuple[str, Tone]:
-        """The name and the tone of the difference if it is stated."""
+        """The name and the tone of the difference, if it is a finding."""
         value = self.look.estimate.value if self.look.estimate else 0.0
         return self.look.about.up if value > 0 else self.look.about.down
 
     @property
     def tone(self) -> Tone:
-        """The tone of the finding, "" if there is none."""
+        """The tone of the finding, or "" without a finding."""
         return self.words[1] if self.state == "found" else ""
 
     @property
     def doubt(self) -> str:
-        """Why a difference whose interval excludes 0 is not stated: chance or size; "" if it contains 0."""
+        """Why a difference whose interval excludes 0 is no finding: chance or size; "" if it contains 0."""
         estimate = self.look.estimate
         if self.state != "nothing found" or estimate is None or not estimate.excludes_zero:
             return ""
         return "not sure" if (self.p or 0.0) > LEVEL else "too small to matter"
 
     def paragraph(self) -> Paragraph:
-        """Return a sentence with the finding, or with the reason why there is none."""
+        """Return a sentence with the finding, or with the reason why there is no finding."""
         start, end = self.words[0] if self.state == "found" else self.doubt or "no clear difference", ""
         if self.doubt == "not sure":
-            end = f"; chance alone gives one like it in {self.p:.0%} of such reports"
+            end = f"; without a real difference, {self.p:.0%} of reports show one of this size"
         text = f"{start[:1].upper()}{start[1:]}: {self.look.detail}{end}."
         return Paragraph(text, self.tone, self.look.behind)
 
     def plain(self) -> dict[str, object]:
-        """Return the look and its result for JSON."""
+        """Return the comparison and its result for JSON."""
         look, estimate = self.look, self.look.estimate
         return {
             "run": look.run,
@@ -148,7 +148,7 @@ class Finding:
         }
 
     def row(self) -> tuple[Cell, ...]:
-        """Return the row of the table of looks."""
+        """Return the row of the table of comparisons."""
         look, kind, estimate = self.look, self.look.about, self.look.estimate
         value = Cell(number(estimate.value, signed=True), estimate.value) if estimate else "none"
         bounds = interval_of(estimate) if estimate else "none"
@@ -158,7 +158,7 @@ class Finding:
 
 
 def findings(looks: Sequence[Look]) -> tuple[Finding, ...]:
-    """Return the results of all looks of a page, in the order of the kinds."""
+    """Return the results of all comparisons of a page, in the order of the kinds."""
     ordered = sorted(looks, key=lambda look: [*KINDS].index(look.kind))
     counted = [look for look in ordered if look.enough and look.estimate is not None]
     adjusted = iter(holm([chance(look.estimate) for look in counted]))
@@ -166,21 +166,18 @@ def findings(looks: Sequence[Look]) -> tuple[Finding, ...]:
 
 
 def chance(estimate: Estimate | None) -> float:
-    """Return the p-value of a difference.
-
-    Return 1 if there is no difference, or if its numbers are too large.
-    """
+    """Return the p-value of a difference, or 1 without a difference or if its numbers are too large."""
     return 1.0 if estimate is None or estimate.p is None or isnan(estimate.p) else estimate.p
 
 
 def judgment_looks(judged: Judged) -> Iterator[Look]:
-    """Yield the looks at the debates of one run."""
+    """Yield the comparisons on the debates of one run."""
     study, figures = judged.study, {figure.name: figure.estimate for figure in judged.figures}
     rows = pair_rows(study)["judge/accuracy"]
     votes = rows.of(rows.counted)
     counts = {name: study.flips[name].astype(float) for name in ("cc", "cw", "wc", "ww")}
     flips = counts["wc"] - counts["cw"], sum(counts.values()), study.clusters(study.flips)
-    # the slope is over 100 steps; what matters is the change over the run
+    # convert the slope per 100 steps to the change over the run
     steps, trend = study.debates["step"], figures["collusion/gap_trend"]
     by = float(np.ptp(steps)) / 100 if len(steps) else 0.0
     over_run = trend and replace(trend, value=trend.value * by, low=trend.low * by, high=trend.high * by)
@@ -197,7 +194,9 @@ def judgment_looks(judged: Judged) -> Iterator[Look]:
     yield from _change(judged, rows, votes)
     yield _weakest_fault(judged, rows, votes)
     chosen, mine, clusters = own_work(study)
-    text = f"of {int(mine.sum()):,} votes on own wrong work and {int((~mine).sum()):,} on that of others"
+    text = (
+        f"from {int(mine.sum()):,} votes on own wrong solutions and {int((~mine).sum()):,} on those of others"
+    )
     yield _compared(judged, "bias/self_preference", (chosen, mine, clusters), text, None)
 
 
@@ -220,9 +219,9 @@ def _change(judged: Judged, rows: Rows, votes: Rows) -> Iterator[Look]:
 
 
 def _weakest_fault(judged: Judged, rows: Rows, votes: Rows) -> Look:
-    """Return the look at the kind of wrong solution with the worst votes, against all others.
+    """Return the comparison of the fault with the worst votes with all other faults.
 
-    Its p is corrected for choosing the worst kind [Bonferroni].
+    The p-value is corrected for the choice of the worst fault [Bonferroni].
     """
     study = judged.study
     codes = study.pairs["fault"][study.pairs["better"] != 0][rows.counted]
@@ -239,10 +238,10 @@ def _weakest_fault(judged: Judged, rows: Rows, votes: Rows) -> Look:
 def _fault(judged: Judged, votes: Rows, codes: NDArray[np.int16], code: int) -> Look:
     study, side = judged.study, codes == code
     own = intervals.mean(votes.values[side], votes.clusters[side])
-    rest = f", against {percent(float(votes.values[~side].mean()))} of all others" if not side.all() else ""
+    rest = f", and {percent(float(votes.values[~side].mean()))} of all other votes" if not side.all() else ""
     text = f"{[*study.faults][code]} ({percent(float(side.mean()))} of the votes on decidable pairs); "
     text += f"{percent_of(own) if own else 'none'} of these are right{rest}"
-    # another kind of finding where votes on it are not shown to be right more often than a coin
+    # blind_fault: votes on the fault are not shown to be better than chance
     kind = "judge/blind_fault" if own and own.low <= 0.5 else "judge/weak_fault"
     table = study.pairs
     wrong = (table["fault"] == code) & (table["outcome"] != NO_VOTE) & (table["outcome"] != table["better"])
@@ -254,7 +253,7 @@ def _fault(judged: Judged, votes: Rows, codes: NDArray[np.int16], code: int) -> 
 def _compared(
     judged: Judged, kind: str, rows: tuple[ArrayLike, NDArray[np.bool_], Codes], text: str, filter: str | None
 ) -> Look:
-    """Return a look at the difference of two sides, with the cases and problems of the smaller one."""
+    """Return a comparison of two sides, with the cases and problems of the smaller side."""
     _, side, clusters = rows
     found = intervals.difference(*rows)
     cases = min(int(side.sum()), int((~side).sum()))

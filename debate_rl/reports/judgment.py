@@ -1,4 +1,4 @@
-"""The sections of judgment figures: findings, tables by group, charts of accuracy, and runs compared."""
+"""The sections of judgment figures: findings, tables by group, charts of accuracy, comparison of runs."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ MAIN = (
     *("winner/accuracy", "winner/lift", "winner/oracle_gap", "winner/correlation"),
     *("cascade/vulnerability", "cascade/recovery", "graph/cycles"),
 )
-"""The figures by which runs are compared."""
+"""The figures in the comparison of runs."""
 
 
 def read_text(judged: Judged) -> Paragraph:
-    """Return the number of debates, and the steps that they are from."""
+    """Return a paragraph with the number of debates and their steps."""
     study = judged.study
     count, problems = len(study.debates), len(study.problems)
     if not count:
-        return Paragraph(f"{judged.run}: no debates are found", "warn")
+        return Paragraph(f"{judged.run}: no debates were found", "warn")
     low, high = (int(end) for end in (study.debates["step"].min(), study.debates["step"].max()))
     range_ = f"step {low}" if low == high else f"steps {low} to {high}"
     damage = f"; {judged.damaged:,} damaged lines" if judged.damaged else ""
-    filtered = f", found by {judged.filter}" if judged.filter else ""
+    filtered = f", filter {judged.filter}" if judged.filter else ""
     text = f"{judged.run}: {count:,} debates of {problems:,} problems, {range_}{filtered}{damage}."
     return Paragraph(text, "warn" if judged.damaged else "", judged.behind(""))
 
@@ -122,7 +122,7 @@ def _group(judged: Judged, label: str, of: dict[str, Figure]) -> tuple[Cell, ...
 def _chart(
     judged: Judged, kind: str, labels: list[str], found: list[Estimate | None], middles: list[float] | None
 ) -> Chart:
-    """Return the chart of accuracies. ``middles``: of ranges of steps, or None for bars."""
+    """Return the chart of accuracies. ``middles``: middles of ranges of steps; None: draw bars."""
 
     def end(value: float | None) -> float | None:
         return min(1.0, max(0.0, value)) if value is not None and isfinite(value) else None
@@ -144,7 +144,7 @@ def _chart(
 
 
 def comparison_section(runs: Sequence[Judged]) -> Section:
-    """Return a table of the runs' main figures, with differences from the first run."""
+    """Return the section with the runs' main figures, and their differences from the first run."""
     base, by_name = runs[0], [{figure.name: figure for figure in run.figures} for run in runs]
     rows: list[tuple[Cell, ...]] = []
     for name in MAIN:
@@ -153,18 +153,19 @@ def comparison_section(runs: Sequence[Judged]) -> Section:
             cells.append(estimate_cell(figures[name], run.behind(figures[name].filter)))
             cells += [] if run is base else [bounded(difference(run.study, base.study, name))]
         rows.append(row(name, *cells))
-    heads = (base.run, *(head for run in runs[1:] for head in (run.run, "minus the first")))
+    heads = (base.run, *(head for run in runs[1:] for head in (run.run, "minus the first run")))
     problems = base.study.problems.keys()
     shared = ", ".join(f"{len(problems & run.study.problems.keys()):,}" for run in runs[1:])
     return section_of("comparison", [table_of("runs", rows, *heads, shared=shared)])
 
 
 def difference(study: Study, base: Study, name: str) -> Estimate | None:
-    """Return a figure of one run minus another run's, or None if it is not a mean or has no cases.
+    """Return a figure of one run minus the same figure of another run.
 
-    The rows of a problem in both runs are one cluster, so shared problems are paired.
+    Return None if the figure is not a mean or has no cases. The rows of a problem in both runs are one
+    cluster, so shared problems are paired.
     """
-    both = Numbered()  # by the problems' names, so that a problem is one cluster in both runs
+    both = Numbered()  # numbered by name, so that a problem is one cluster in both runs
     found = [(pair_rows(one) | winner_rows(one)).get(name) for one in (study, base)]
     rows = [one.of(one.counted) for one in found if one is not None]
     if len(rows) < 2:

@@ -29,13 +29,13 @@ from debate_rl.reports.drawing import draw
 TEMPLATES = Path(__file__).parent / "templates"
 SCHEMA = 1
 MARK = "debate report"
-"""Part of the first line of every report file. Only files with it are replaced."""
+"""Part of the first line of every report file. Only files with this line are replaced."""
 
 
 def refuse_missing() -> None:
     """Raise ImportError if a package that a page needs is not installed."""
     import jinja2  # noqa: F401
-    import matplotlib  # noqa: F401  # first: no other extra has it, so that the error can name this one
+    import matplotlib  # noqa: F401  # first: only the extra `report` has it
 
 
 def check_inspector(address: str) -> None:
@@ -57,9 +57,9 @@ def as_html(document: Document, inspector: str = "") -> str:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=lambda value: printable(value) if type(value) is str else value,  # Markup stays
+        finalize=lambda value: printable(value) if type(value) is str else value,  # Markup is left unchanged
     )
-    anchors: list[str] = []  # each one word and no other section's
+    anchors: list[str] = []  # single words, unique among sections
     for index, section in enumerate(document.sections):
         name = re.sub(r"[^a-zA-Z0-9_-]+", "-", section.name) or "section"
         anchors.append(name if name not in anchors else f"{name}-{index}")
@@ -76,7 +76,7 @@ def as_html(document: Document, inspector: str = "") -> str:
 
 
 def _looks(table: Table) -> list[str]:
-    """Return for each column "num" if it holds numbers, and "long" if it holds sentences."""
+    """Return a class for each column: "num" for numbers, "long" for sentences."""
     looks: list[str] = []
     for index in range(len(table.columns)):
         texts = [row[index].text for row in table.rows]

@@ -52,7 +52,7 @@ Found: TypeAlias = Mapping[str, Finding]
 
 
 def judge_run(name: str, filter: str = "", *, tell: Callable[[int], object] = lambda total: None) -> Judged:
-    """Return the debates of a run that match a filter. ``tell`` is called with the count after each.
+    """Return the debates of a run that match a filter. ``tell`` is called with the count after each debate.
 
     TranscriptError if there is no run, no debate matches, or one of them cannot be read.
     """
@@ -62,7 +62,7 @@ def judge_run(name: str, filter: str = "", *, tell: Callable[[int], object] = la
         for id, record in run.records(filter):
             try:
                 study.add(record, id)
-            except (LookupError, ValueError) as error:  # turns or tables do not fit the protocol
+            except (LookupError, ValueError) as error:  # the record does not fit its protocol
                 raise TranscriptError(f"{name}: debate {id} cannot be read: {error!r}") from error
             tell(total)
     if not total:
@@ -75,9 +75,9 @@ def judge_run(name: str, filter: str = "", *, tell: Callable[[int], object] = la
 def whole_report(
     runs: Sequence[Judged], *, trained: Sequence[Run] = (), more: Sequence[Section] = ()
 ) -> Document:
-    """Return the report on one or several runs. ``trained``: the runs that were trained.
+    """Return the report on one or several runs.
 
-    ``more``: sections at the end.
+    ``trained``: those of the runs with training metrics. ``more``: sections at the end.
     """
     of_run = {str(run.path): run for run in trained}
     paths = {judged.run: of_run[str(Path(judged.run))] for judged in runs if str(Path(judged.run)) in of_run}
@@ -110,14 +110,14 @@ def stages_sections(names: Sequence[str]) -> list[Section]:
         record = read_curriculum(Path(name))
         for visit in record.visits if record is not None else ():
             began = visit.start.rpartition("/")[2] or "the recipe's weights"
-            steps = str(visit.steps) if visit.end else "under way"
+            steps = str(visit.steps) if visit.end else "running"
             held_out = share(visit.value), interval(visit.low, visit.high, share, none="none")
             rows.append(
                 row(visit.folder, began, steps, visit.figure, *held_out, visit.end or "not yet", visit.why)
             )
         if record is not None:
             table = table_of("stages-{at}", rows, at=number, run=name)
-            about = "each trained from the weights of another; in order"
+            about = "each stage starts from the weights of another; in order"
             sections.append(Section(f"curriculum-{number}", f"Curriculum {name}", (table,), about))
     return sections
 
@@ -125,7 +125,7 @@ def stages_sections(names: Sequence[str]) -> list[Section]:
 def answers(
     runs: Sequence[Judged], trained: Mapping[str, Run], found: Sequence[Finding]
 ) -> tuple[Answer, ...]:
-    """Return the three answers. Those of several runs follow each other, without charts."""
+    """Return the three answers. With several runs, an answer has a sentence per run and no chart."""
     said: dict[str, list[Said]] = {name: [] for name in TABLES["answer"]}
     for judged in runs:
         of_run = {finding.look.kind: finding for finding in found if finding.look.run == judged.run}
@@ -133,7 +133,7 @@ def answers(
         said["learned"].append(learned(judged, run, of_run))
         said["judge"].append(_judge(judged, of_run))
         said["next"].append(("", _next(judged, run, of_run)))
-    if len(runs) > 1:  # the first sentence of each run, with its name and the answer in a word
+    if len(runs) > 1:  # for each run: its name, the answer in a word, and the first sentence
         lines = {
             name: tuple(
                 replace(text[0], text=f"{run.run}: {word}{'. ' if word else ''}{text[0].text}")
@@ -154,13 +154,10 @@ def answers(
 
 
 def training_looks(run: Run, name: str) -> Iterator[Look]:
-    """Yield the looks at held-out figures and training accuracy of the run with this name."""
+    """Yield the comparisons of held-out figures and training accuracy of a run. ``name``: the run's name."""
 
     def late(filter: str) -> Behind | None:
-        """Return the link to the debates of the last third of the stored steps.
-
-        With two steps, it is the last one.
-        """
+        """Return the link to the debates of the last third of the stored steps (of two steps, the last)."""
         if not run.thirds:
             return None
         _, first, last = run.thirds[-1]
@@ -184,41 +181,38 @@ def training_looks(run: Run, name: str) -> Iterator[Look]:
 def _training_text(run: Run) -> str:
     moved = run.change("accuracy")
     if moved is None:
-        return "accuracy in training is not known"
-    text = f"accuracy in training went from {short(moved.early)} in the first third of {moved.n} steps to "
-    text += f"{short(moved.late)} in the last"
+        return "training accuracy is unknown"
+    text = f"training accuracy went from {short(moved.early)} in the first third of {moved.n} steps to "
+    text += f"{short(moved.late)} in the last third"
     if moved.n < LEAST:
-        return f"{text}; an interval takes {LEAST} steps"
+        return f"{text}; an interval needs {LEAST} steps"
     return f"{text} (difference {interval(moved.low, moved.high, '{:+.3f}'.format, none='of unknown width')})"
 
 
 def learned(judged: Judged, run: Run | None, found: Found) -> Said:
-    """Return the verdict in a word with its sentences, from held-out figures or else from training."""
+    """Return the verdict in a word with its sentences, from held-out figures or else training metrics."""
     if run is None:
-        return "not known", [Paragraph("Nothing but debates was read.")]
-    whole = [Paragraph("This is of the whole run: a filter chooses debates alone.")] if judged.filter else []
+        return "unknown", [Paragraph("The report has read only debates.")]
+    whole = [Paragraph("The filter does not affect this answer.")] if judged.filter else []
     held_out = found.get("learned/held_out")
     if held_out is None:
         said, text = found.get("learned/training"), _training_text(run)
-        first = Paragraph("On held-out problems: there are not two evaluations to compare.", "warn")
+        first = Paragraph("On held-out problems, there are not two evaluations to compare.", "warn")
         second = Paragraph(f"{text[:1].upper()}{text[1:]}.", said.tone if said else "", run.behind())
-        return "not known", [first, second, *whole]
+        return "unknown", [first, second, *whole]
     parts = [Paragraph(sentence(run.held_out), held_out.tone, run.behind())]
     parts += [Paragraph(sentence(run.held_out, WINNER))] if run.paired(WINNER) else []
     if held_out.state == "found":
         word = "yes" if held_out.tone == "good" else "no, it got worse"
     elif held_out.state == "too few":
-        word = f"unclear from {held_out.look.problems} problems"
+        word = f"unclear: only {counted(held_out.look.problems, 'problem')}"
     else:
         word = held_out.doubt or "no clear change"
     return word, [*parts, *whole]
 
 
 def learning_chart(run: Run) -> Chart | None:
-    """Return the small chart of held-out accuracy by step.
-
-    Without it, return that of training accuracy, or None.
-    """
+    """Return the small chart of held-out accuracy by step, or else of training accuracy, or None."""
     series: list[Series] = []
     for name in (DIRECT, WINNER):
         points = [(one.step, found) for one in run.held_out if (found := one.estimate(name)) is not None]
@@ -233,36 +227,36 @@ def learning_chart(run: Run) -> Chart | None:
         steps, values = run.curves.of("accuracy")
         if len(values) < 2:
             return None
-        title, x_label, note = "Accuracy on the problems trained on", "step", ""
+        title, x_label, note = "Accuracy on training problems", "step", ""
         series = [Series("accuracy", tuple(map(float, steps)), tuple(map(float, values)))]
     return Chart("learned", title, x_label, "accuracy", tuple(series), note=note, small=True)
 
 
 def _judge(judged: Judged, found: Found) -> Said:
-    """Return whether judges beat chance and whether this changes. Bad news comes first."""
+    """Return whether judges beat chance and whether their accuracy changes. Bad news comes first."""
     figure = {figure.name: figure for figure in judged.figures}["judge/accuracy"]
     estimate, coin = figure.estimate, found["judge/coin"]
     if estimate is None:
-        return "not known", [Paragraph(f"There is {figure.why}.", "warn")]
+        return "unknown", [Paragraph(f"There is {figure.why}.", "warn")]
     share = f"{percent_of(estimate)} of {counted(estimate.n, 'vote')} on pairs with exactly one right side"
     right = Paragraph(f"Judges are right in {share}.", coin.tone or "warn", judged.behind(figure.filter))
     parts = [right, change := _change(found)]
     if coin.state == "found":
-        word = "better than a coin" if estimate.value > 0.5 else "no"
+        word = "better than chance" if estimate.value > 0.5 else "no"
     elif coin.state == "too few":
         word = "too few votes to tell"
     else:
-        word = "not clearly better than a coin"
+        word = "not clearly better than chance"
     faults = (found.get(kind) for kind in ("judge/blind_fault", "judge/weak_fault"))
     if fault := next((one for one in faults if one and one.tone), None):
-        word += ", but not on one kind of fault" if fault.tone == "bad" else ", less so on one kind of fault"
+        word += ", but not on one kind of fault" if fault.tone == "bad" else ", but less on one kind of fault"
         parts.insert(1, fault.paragraph())
-    word += {"bad": ", and getting worse", "warn": ", and perhaps getting worse"}.get(change.tone, "")
+    word += {"bad": ", and getting worse", "warn": ", and possibly getting worse"}.get(change.tone, "")
     return word, sorted(parts, key=lambda part: ("bad", "warn", "good", "").index(part.tone or "good"))
 
 
 def _change(found: Found) -> Paragraph:
-    """Return the sentence on whether the judge changed, from the best look with enough cases."""
+    """Return the sentence on whether the judge changed, from the best comparison with enough cases."""
     looks = [found[kind] for kind in ("judge/held_out", "judge/change") if kind in found]
     best = [one for one in looks if one.state == "found"] or [one for one in looks if one.state != "too few"]
     if best:
@@ -270,18 +264,18 @@ def _change(found: Found) -> Paragraph:
         falling = best[0].doubt == "not sure" and estimate is not None and estimate.value < 0
         return replace(said, tone="warn") if falling else said
     if not looks:
-        return Paragraph("Whether that changes is unknown: all votes are from one step.")
+        return Paragraph("Change over time is unknown: all votes are from one step.")
     look = looks[-1].look
-    least = f"{look.about.cases} votes on {look.about.problems} problems each"
-    return Paragraph(f"Whether that changes takes {least}: {look.detail}.")
+    least = f"at least {look.about.cases} votes on {look.about.problems} problems at each end"
+    return Paragraph(f"A change over time needs {least}: {look.detail}.")
 
 
 def _next(judged: Judged, run: Run | None, found: Found) -> list[Paragraph]:
-    """Return what to do next, most urgent first, each with a command."""
+    """Return proposals, most urgent first, each with a command."""
     advice = list(_training_advice(run, found)) if run else []
     wrong = [one for one in found.values() if one.tone in ("bad", "warn") and "learned" not in one.look.kind]
     settings = run.settings if run else {}
-    for words in dict.fromkeys(one.words[0] for one in wrong):  # one of each, the first
+    for words in dict.fromkeys(one.words[0] for one in wrong):  # one proposal per kind
         first = next(one for one in wrong if one.words[0] == words)
         behind = first.look.behind or Behind(judged.run, judged.filter)
         text = f"{words}: {open_advice(settings, first.look.about.advice)}."
@@ -291,9 +285,9 @@ def _next(judged: Judged, run: Run | None, found: Found) -> list[Paragraph]:
         won = any(figure.name == "winner/accuracy" and figure.estimate for figure in judged.figures)
         which, filter = "without a right answer", "accuracy:0"
         if won:
-            which, filter = "whose winner is wrong although a right answer was there", WRONG_WINNER
+            which, filter = "whose winner is wrong although another answer was right", WRONG_WINNER
         command = Behind(judged.run, filter).command
-        advice = [Paragraph(f"Nothing stands out. Read debates {which}.", "", None, command)]
+        advice = [Paragraph(f"No alarm and no bad finding. Read debates {which}.", "", None, command)]
     return advice[:MOST_ADVICE]
 
 
@@ -306,7 +300,7 @@ def _training_advice(run: Run, found: Found) -> Iterator[Paragraph]:
         text = f"Alarm at step {alarm.step}: {alarm.why}. Proposed: {fix}."
         yield Paragraph(text, "bad", None, Behind(str(run.path), debates_of(reading)).command)
     if held_out is None and run.settings:
-        text = "Find out whether it learned: evaluate what was kept, from the start on."
+        text = "Find out whether it learned: evaluate the start weights and all kept checkpoints."
         yield Paragraph(text, "warn", None, f"debate eval {quote(printable(str(run.path)))} --weights all")
     elif held_out is not None and held_out.tone == "bad":
         advice = open_advice(run.settings, held_out.look.about.advice)

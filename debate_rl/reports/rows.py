@@ -1,4 +1,4 @@
-"""Tables of rows from which figures are computed, filled by one stored debate after another.
+"""Tables of rows for computing figures, filled from one stored debate after another.
 
 Grades: 1 right, 0 wrong or missing, -1 ungraded.
 """
@@ -35,7 +35,7 @@ from transcripts import Record
 from transcripts.causes import wrong_reply
 
 RIGHT = "\0right"
-"""The key of every right answer, however it is written."""
+"""The key of every right answer, in any notation."""
 NO_VOTE = 2
 """The outcome of a due pair without a valid vote."""
 SLATER_MOST = 8
@@ -46,7 +46,7 @@ Row = tuple[float, ...]
 
 
 class JudgedDebate:
-    """A debate as the measures see it: comparisons that were due, votes that count, and the winner.
+    """The parts of a debate that figures need: due comparisons, valid votes, and the winner.
 
     ``due``: every pair that a judge could compare. ``edges``: (winner, loser) of each strict majority.
     ``peer`` (N, R): peer rewards, or margins if the debate was not scored.
@@ -70,13 +70,13 @@ class JudgedDebate:
         return -1 if right is None else int(right)
 
     def fault(self, turn: TurnId) -> str:
-        """Return the visible error of a wrong solution."""
+        """Return the visible fault of a wrong solution."""
         said = self.solutions.get(turn)
         reply = said and wrong_reply(self.record, said)
         return fault_of(reply, said.parsed.answer) if said and reply else "no answer"
 
     def answer(self, turn: TurnId) -> str | None:
-        """Return a text that is equal for equal answers, or None without an answer."""
+        """Return a key that is equal for equal answers, or None without an answer."""
         if self.grade(turn) == 1:
             return RIGHT
         solution = self.solutions.get(turn)
@@ -84,7 +84,7 @@ class JudgedDebate:
         return None if written is None else _key(written)
 
     def size(self, turn: TurnId) -> int:
-        """Return the characters of a solution (of the whole reply if it has none), at least 1."""
+        """Return the number of characters of a solution, or of the reply without one; at least 1."""
         solution = self.solutions.get(turn)
         span = solution and solution.parsed.solution
         whole = len(solution.completion.text) if solution else 1
@@ -92,7 +92,7 @@ class JudgedDebate:
 
 
 class Columns:
-    """A table. Each column name has a type code of ``array``: "b" 1 byte, "h" 2, "i" 4, "f" a 4-byte float.
+    """A table. A column is written "name:code", with a type code of ``array``: "b", "h", "i", "f".
 
     >>> table = Columns("debate:i right:b")
     >>> table.add(0, 1)
@@ -120,23 +120,23 @@ class Columns:
 
 
 class Rows(NamedTuple):
-    """The rows (n,) of a figure that is a mean: values, which of them count, and their problems."""
+    """The rows (n,) of a figure that is a mean: values, which of the values count, and their problems."""
 
     values: NDArray[Any]
     counted: NDArray[np.bool_]
     clusters: Codes
 
     def of(self, inside: NDArray[np.bool_]) -> Rows:
-        """Return some of the rows."""
+        """Return the rows where ``inside`` is true."""
         return Rows(self.values[inside], self.counted[inside], self.clusters[inside])
 
 
 class Study:
     """The rows of all debates so far. Each table has a column ``debate``, an index into ``debates``.
 
-    ``problems``, ``personas``, ``levels``, ``sources`` and ``faults`` have the texts of the numbers in the
-    tables, and ``ids`` the id of each debate. A vote takes about 20 bytes and a debate 100, so a hundred
-    thousand debates take tens of megabytes.
+    ``problems``, ``personas``, ``levels``, ``sources`` and ``faults`` map the numbers in the tables to texts;
+    ``ids`` has the id of each debate. A vote takes about 20 bytes and a debate 100, so 100,000 debates take
+    tens of megabytes.
     """
 
     def __init__(self, records: Iterable[Record] = ()) -> None:
@@ -174,7 +174,7 @@ class Study:
             for row in rows(judged):
                 table.add(index, *row)
         counts = flips(grades_of_solutions(record.debate, record.correct))
-        if any(counts.values()):  # an agent was graded in two rounds in a row
+        if any(counts.values()):  # an agent was graded in two consecutive rounds
             self.flips.add(index, *counts.values())
         last = last_voted_round(judged.votes)
         if last is not None:
@@ -183,7 +183,7 @@ class Study:
 
     @property
     def num_rounds(self) -> int | None:
-        """The number of rounds of every debate, or None if it differs."""
+        """The number of rounds of every debate, or None if debates differ."""
         return min(self._rounds) if len(self._rounds) == 1 else None
 
     def clusters(self, table: Columns) -> Codes:
@@ -224,7 +224,7 @@ def _pairs(debate: JudgedDebate, personas: list[int], faults: Numbered) -> Itera
 
 
 def _swaps(debate: JudgedDebate) -> Iterator[Row]:
-    """Yield the votes of two judges on one pair in opposite orders: 0 consistent, 1 primacy, -1 recency."""
+    """Yield a row per pair that two judges saw in opposite orders: 0 consistent, 1 primacy, -1 recency."""
     by_pair: dict[frozenset[TurnId], list[DuePair]] = defaultdict(list)
     for pair in debate.due:
         if pair.verdict:
@@ -239,7 +239,7 @@ def _winner(debate: JudgedDebate) -> Iterator[Row]:
     """Yield the graded winner of the last judged round.
 
     Values are nan if scores cannot be compared with truth. ``majority``: the chance that the round's most
-    frequent answer is right, if ties are drawn by lot.
+    frequent answer is right, with random ties.
     """
     winner, record = debate.winner, debate.record
     if winner is None or debate.grade(winner) < 0:
@@ -264,7 +264,7 @@ def _winner(debate: JudgedDebate) -> Iterator[Row]:
 
 
 def _adoptions(debate: JudgedDebate) -> Iterator[Row]:
-    """Yield each answer that was adopted from some, but not all, of the others in the prompt.
+    """Yield each answer that was adopted from some, but not all, of the other agents in the prompt.
 
     ``excess``: 1 if the agent shown first gave that answer, else 0, minus the fraction of all shown agents
     that gave it.
@@ -281,7 +281,7 @@ def _adoptions(debate: JudgedDebate) -> Iterator[Row]:
 
 
 def _rounds(debate: JudgedDebate) -> Iterator[Row]:
-    """Yield each round in which some pair of solutions has a strict majority. Undefined values are nan."""
+    """Yield each round with a strict majority on at least one pair. Undefined values are nan."""
     rounds: dict[int, set[tuple[int, int]]] = defaultdict(set)
     for winner, loser in debate.edges:
         if winner.round == loser.round:
@@ -292,10 +292,10 @@ def _rounds(debate: JudgedDebate) -> Iterator[Row]:
 
 
 def _talk(debate: JudgedDebate) -> Iterator[Row]:
-    """Yield the entropy of the last answers over ln N, and mutual favours of two agents.
+    """Yield the entropy of the last answers divided by ln N, and the mutual favours of two agents.
 
-    A favour is the mean of a judge's votes (+1, 0, -1) for an agent on pairs of equal truth. ``given`` sums
-    the products over the ``dyads`` that have both.
+    A favour is the mean of a judge's votes (+1, 0, -1) for an agent on pairs equal in truth. ``given``: the
+    sum of the products of both favours over the ``dyads``, pairs of agents with both favours.
     """
     votes: dict[tuple[int, int], list[int]] = defaultdict(list)
     for vote in debate.votes:

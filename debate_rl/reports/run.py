@@ -1,4 +1,4 @@
-"""The data of one run for the training report: what is there, what is missing, and how figures changed."""
+"""The data of one run for the training report: figures and their changes, and notes on missing parts."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ from transcripts.causes import wrong_replies
 EVALUATIONS = 200
 """Maximum number of evaluation folders that are read."""
 MOST_WRONG = 20
-"""Maximum number of debates per step from which a wrong solution is taken to find its cause."""
+"""Maximum number of debates per step that contribute a wrong solution to the causes."""
 MOST_TEXTS, LONGEST_TEXT = 20, 1000
-NO_METRICS = "no metrics.jsonl: figures are those of the stored debates"
+NO_METRICS = "no metrics.jsonl: figures are from the stored debates"
 TEST_TIME = "env.decontaminate", "never"
 """The key and the value of test-time learning."""
-"""The setting that declares that held-out problems are trained on."""
+"""The setting that declares training on held-out problems."""
 LEAST = 12
-"""With fewer values, a change is not judged: four in each third."""
+"""Minimum number of values for judging a change: four in each third."""
 BLOCKS = 6
 
 
 class WrongSolution(NamedTuple):
-    """A wrong solution: its debate, problem and answer, why it is wrong, and the evidence."""
+    """A wrong solution: its debate, problem, answer, cause and evidence."""
 
     step: int
     debate: str
@@ -54,10 +54,10 @@ class WrongSolution(NamedTuple):
 
 
 class Sample:
-    """A sample of debates, evenly over the steps. ``rewards``: by stream, (step, value) of each turn.
+    """A sample of debates from evenly spaced steps. ``rewards``: by stream, (step, value) of each turn.
 
     ``study``: the judgment rows. ``texts``: by problem id, (step, text in round 0), at most 20. ``wrong``:
-    wrong solutions with their causes, one per debate, drawn by its seed.
+    wrong solutions with their causes, one per debate, chosen by its seed.
     """
 
     def __init__(self) -> None:
@@ -88,10 +88,9 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Means of the first, middle and last third of a figure, and the last minus the first with its interval.
+    """Means of a figure over each third of its steps, and last minus first third with its interval.
 
-    The bounds are infinite if there are fewer than 12 values. ``p``: the p-value of the hypothesis that
-    nothing changed.
+    The bounds are infinite if there are fewer than 12 values. ``p``: the p-value for no change.
     """
 
     early: float
@@ -114,15 +113,15 @@ class Change:
 
     @property
     def direction(self) -> str:
-        """One of "up", "down", "flat", "too few steps". Up and down are as certain as findings."""
+        """The change as "up", "down" (p-value as for findings), "flat" or "too few steps"."""
         if self.n < LEAST:
             return "too few steps"
         return "flat" if self.p > LEVEL else "up" if self.value > 0 else "down"
 
 
-@np.errstate(over="ignore", invalid="ignore")  # figures of a foreign file may be of any size
+@np.errstate(over="ignore", invalid="ignore")  # a foreign file may contain huge numbers
 def change(values: Numbers) -> Change | None:
-    """Return the change over values in the order of steps, or None without values.
+    """Return the change of ``values``, which are in the order of steps, or None without values.
 
     The interval is Welch's, on means of up to 6 blocks of neighbouring steps in each third.
     """
@@ -143,12 +142,12 @@ def change(values: Numbers) -> Change | None:
 
 @dataclass(slots=True)
 class Run:
-    """A run: figures by step, settings by dotted key, run.json, a sample of debates, and detector readings.
+    """A run: figures by step, settings by dotted key, run.json, a sample of debates, detector readings.
 
     ``index``: the run's number in a report, from 1. ``stored``: the lowest and highest step with debates.
-    ``debates``: the number stored; ``read``: the number read. ``held_out``: evaluations by step that can be
-    compared by problem. ``evaluations``: separate ones by label, with figures by name. ``notes``: what is
-    missing or damaged.
+    ``debates``, ``read``: number of stored debates and of debates read. ``held_out``: evaluations by step
+    that can be compared by problem. ``evaluations``: figures by name of the separate evaluations, by label.
+    ``notes``: missing or damaged parts.
     """
 
     path: Path
@@ -212,10 +211,7 @@ class Run:
         return gain(self.held_out[0], self.held_out[-1], name.removeprefix("eval/"))
 
     def gained(self, name: str) -> Bounded | None:
-        """Return the last evaluation minus the first, paired by problem if possible.
-
-        Return None if there is only one evaluation.
-        """
+        """Return the last evaluation minus the first, paired if possible, or None with only one."""
         evaluated = self.evaluated(name)
         if len(evaluated) < 2:
             return None
@@ -238,7 +234,7 @@ def load_run(path: Path, name: str = "", index: int = 1) -> Run:
     settings, wrong = read_config(path / "config.toml")
     notes += wrong
     if settings.get(TEST_TIME[0]) == TEST_TIME[1]:
-        notes.append("test-time learning: the held-out figures are of problems that are trained on")
+        notes.append("test-time learning: the run trains on its held-out problems")
     sample = Sample()
     stored = read_stored(path, sample.look)
     agents, debates = setting(settings, "debate.num_agents", int), group_size(settings)
@@ -257,7 +253,7 @@ def load_run(path: Path, name: str = "", index: int = 1) -> Run:
 def read_config(path: Path) -> tuple[dict[str, Any], list[str]]:
     """Return the settings of a config.toml by dotted key, with lists unchanged, and the errors."""
     if not path.is_file():
-        return {}, [f"no {path.name}: settings are not known"]
+        return {}, [f"no {path.name}: settings are unknown"]
     try:
         return flat(read_toml(path)), []
     except OSError as error:

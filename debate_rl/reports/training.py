@@ -1,6 +1,6 @@
-"""Report how training went: verdicts, alarms, final figures, causes, phases and settings.
+"""The training sections of a report: verdicts, alarms, final figures, causes, phases and settings.
 
-A report needs only metrics.jsonl or transcripts, and says what is missing. docs/report.md has the rules with
+A report needs only metrics.jsonl or transcripts, and names missing parts. docs/report.md has the rules with
 their sources, tables.toml the texts.
 """
 
@@ -45,9 +45,9 @@ EXAMPLES, LONGEST = 3, 120
 """Number of examples of each cause, and maximum characters of their texts."""
 MOST_KEYS, LONGEST_SETTING = 1000, 160
 APART = ("run.dir", "run.allow_changes")
-"""Keys about the location of a run, which are not compared."""
+"""Keys that are not compared between runs: the location of a run."""
 MOST_SAMPLES = 1000
-"""Maximum number of samples for which a problem is split into strata."""
+"""Maximum number of samples of a problem that is split into strata."""
 
 
 def sections_of(runs: Sequence[Run]) -> list[Section]:
@@ -63,12 +63,12 @@ def sections_of(runs: Sequence[Run]) -> list[Section]:
         curves_section,
         distributions_section,
     )
-    with np.errstate(all="ignore"):  # figures of a foreign file may be of any size
+    with np.errstate(all="ignore"):  # a foreign file may contain huge numbers
         return [section(runs) for section in sections]
 
 
 def overview_section(runs: Sequence[Run]) -> Section:
-    """Return the section with the runs' names, states and verdicts, and what is missing."""
+    """Return the section with the runs' names, states, verdicts and missing parts."""
     rows, said, words = list[tuple[Cell, ...]](), list[Part](), list[str]()
     for run in runs:
         word, tone, sentence = verdict(run)
@@ -93,7 +93,7 @@ def overview_section(runs: Sequence[Run]) -> Section:
 
 
 def best_step(run: Run) -> tuple[str, int, float] | None:
-    """Return the figure of train.keep_best, the step with its highest value in training, and that value."""
+    """Return the figure of train.keep_best, the step with its highest value, and the value."""
     name = run.setting("train.keep_best", str) or "eval/debate/winner/accuracy"
     steps, values = run.curves.of(name)
     if not len(values):
@@ -103,10 +103,10 @@ def best_step(run: Run) -> tuple[str, int, float] | None:
 
 
 def alarms_section(runs: Sequence[Run]) -> Section:
-    """Return the section of detectors: the alarms, then each detector's reading with its false-alarm rate."""
+    """Return the section with alarms, then the reading and the false-alarm rate of each detector."""
     text = (
-        f"Each detector was run on {RUNS:,} simulated healthy runs of {STEPS} steps; the share of "
-        f"them in which it fired is given with it. In {percent(ANY / RUNS)} of them some detector fired. "
+        f"False-alarm rates are from {RUNS:,} simulated healthy runs of {STEPS} steps. In "
+        f"{percent(ANY / RUNS)} of these runs, at least one detector fired. "
         "Sources without an address are unpublished notes on earlier runs."
     )
     parts: list[Part] = [Paragraph(text)]
@@ -125,17 +125,17 @@ def alarms_section(runs: Sequence[Run]) -> Section:
             quiet = sum(reading.status == "quiet" for reading in run.readings)
             every = quiet == len(run.readings)
             text = f"{run.name}: no alarm from {quiet} of {len(run.readings)} detectors"
-            text += "." if every else "; the others lack steps or figures."
+            text += "." if every else "; the other detectors lack steps or figures."
             parts.append(Paragraph(text, "good" if every else ""))
         parts.append(run.table("alarms/{at}", (_reading(reading, run) for reading in run.readings)))
     every_one = [reading for run in runs for reading in run.readings]
     able = sum(reading.able for reading in every_one)
-    which = "fired" if able == len(every_one) else "that can fire yet"
+    which = "fired" if able == len(every_one) else "with enough data fired"
     return section_of("alarms", parts, fired=len(alarms(every_one)), able=able, which=which)
 
 
 def debates_of(reading: Reading) -> str:
-    """Return the filter of the debates at an alarm."""
+    """Return the filter for the debates of an alarm."""
     return reading.detector.debates.format(step=reading.alarm.step if reading.alarm else 0)
 
 
@@ -150,7 +150,7 @@ def _reading(reading: Reading, run: Run) -> tuple[Cell, ...]:
 
 
 def finals_section(runs: Sequence[Run]) -> Section:
-    """Return the section of held-out figures: first, highest, last and gain, with runs compared."""
+    """Return the section with held-out figures (first, highest, last, gain) and a comparison of runs."""
     parts: list[Part] = []
     for run in runs:
         known = {name: found for name in HELD_OUT if (found := run.evaluated(name))}
@@ -159,13 +159,13 @@ def finals_section(runs: Sequence[Run]) -> Section:
         if rows:
             parts.append(run.table("final/{at}", rows, note=_final_note(run)))
         else:
-            text = "no held-out evaluation during training, so nothing is known about other problems."
+            text = "no held-out evaluation during training, so accuracy on other problems is unknown."
             parts.append(Paragraph(f"{run.name}: {text}", "warn"))
         if found := strata(run.held_out[0], run.held_out[-1]) if len(run.held_out) > 1 else []:
             rows = [row(*one[:4], bounded(one.gain)) for one in found]
             first, last = (counted(one.step, "step") for one in (run.held_out[0], run.held_out[-1]))
             parts.append(run.table("final/{at}/strata", rows, first=first, last=last))
-        if run.evaluations:  # made apart from training
+        if run.evaluations:  # outside of training
             shown = ("direct/accuracy", "direct/self_consistency", "debate/winner/accuracy", "judge/accuracy")
             names = [name for name in shown if any(name in of for of in run.evaluations.values())]
             rows = [row(label, *map(of.get, names)) for label, of in run.evaluations.items()]
@@ -195,7 +195,7 @@ def _final_note(run: Run) -> str:
 
 
 class Stratum(NamedTuple):
-    """Problems with similar pass rates: their expected number, first and later rates, and the gain."""
+    """Problems with similar pass rates: their expected number, first and last pass rate, and gain."""
 
     name: str
     problems: float
@@ -205,12 +205,12 @@ class Stratum(NamedTuple):
 
 
 def strata(first: HeldOut, last: HeldOut, figure: str = DIRECT) -> list[Stratum]:
-    """Return the gain on problems by how often they were solved at first, without regression to the mean.
+    """Return the gain on problems by their first pass rate, without regression to the mean.
 
-    A problem with lucky first samples is less lucky later even without learning. So one half of its first
-    samples decides its stratum, and the other half gives its first pass rate. The number of right samples in
-    a half is hypergeometric, and every split counts with its probability. Problems with fewer than two first
-    samples are left out.
+    A problem with lucky first samples is less lucky later, even without learning. Therefore, one half of its
+    first samples decides its stratum, and the other half gives its first pass rate. The number of right
+    samples in a half is hypergeometric, and every split counts with its probability. Problems with fewer than
+    two first samples are left out.
     """
     parts: dict[str, list[tuple[int, float, float, float]]] = {name: [] for _, name in BANDS}
     before, after = first.figures.get(figure, {}), last.means(figure)
@@ -225,7 +225,7 @@ def strata(first: HeldOut, last: HeldOut, figure: str = DIRECT) -> list[Stratum]
         if rows:
             problems, weights, old, new = map(np.array, zip(*rows, strict=True))
             gain, total = ratio(weights * (new - old), weights, problems, signed=True), float(weights.sum())
-            assert gain is not None  # no split has a chance of 0
+            assert gain is not None  # every split has a positive probability
             found.append(
                 Stratum(name, total, float(weights @ old) / total, float(weights @ new) / total, gain)
             )
@@ -233,7 +233,7 @@ def strata(first: HeldOut, last: HeldOut, figure: str = DIRECT) -> list[Stratum]
 
 
 def splits(right: int, count: int) -> list[tuple[float, float, float]]:
-    """Return each split of a problem's samples into halves: its probability, and the rates of both halves."""
+    """Return each split of a problem's samples into halves: its probability and both pass rates."""
     half = count // 2
     rest = count - half
     return [
@@ -251,18 +251,18 @@ def _compared(runs: Sequence[Run]) -> Part:
             gains = (apart(bounded, base) if bounded and base else None for bounded in last[1:])
             rows.append(row(title(name), *last, *gains))
     if not rows:
-        return Paragraph("Fewer than two of the runs have held-out figures to compare.", "warn")
+        return Paragraph("Fewer than two runs have held-out figures to compare.", "warn")
     names = [run.name for run in runs]
     return table_of("final/beside", rows, *names, *(f"{name} minus {names[0]}" for name in names[1:]))
 
 
 def causes_section(runs: Sequence[Run]) -> Section:
-    """Return the section on why wrong solutions are wrong, early and late, with sampled examples."""
+    """Return the section with the causes of wrong solutions, early and late, and examples."""
     parts: list[Part] = []
     for run in runs:
         wrong = run.sample.wrong if run.sample else []
         if not wrong:
-            text = f"{run.name}: no wrong solution among the debates that were read."
+            text = f"{run.name}: no wrong solution in the debates that were read."
             parts.append(Paragraph(text, "warn"))
             continue
         spans = [run.thirds[0], run.thirds[-1]] if len(run.thirds) > 1 else []
@@ -300,7 +300,7 @@ def _examples(run: Run, wrong: Sequence[WrongSolution]) -> Rows:
 
 
 def phases_section(runs: Sequence[Run]) -> Section:
-    """Return the section with means of figures and of properties of solutions in each third of the steps."""
+    """Return the section with means of figures and aspects of solutions over each third of the steps."""
     parts: list[Part] = []
     for run in runs:
         found = {name: moved for name in TABLES["figures"]["phases"] if (moved := run.change(name))}
@@ -321,7 +321,7 @@ def phases_section(runs: Sequence[Run]) -> Section:
 
 
 def settings_section(runs: Sequence[Run]) -> Section:
-    """Return the section of settings: differing ones, risky ones, and all."""
+    """Return the section with differing, risky and all settings."""
     names, known = [run.name for run in runs], [run for run in runs if run.settings]
     texts = {
         key: [setting_text(run.settings.get(key), key in run.settings) for run in runs]
@@ -340,13 +340,13 @@ def settings_section(runs: Sequence[Run]) -> Section:
     if risks:
         parts.append(table_of("settings/risky", risks))
     elif known:
-        parts.append(Paragraph("No setting is one that the sources warn of.", "good"))
+        parts.append(Paragraph("The sources warn of none of these settings.", "good"))
     parts.append(table_of("settings/all", (row(key, *of) for key, of in texts.items()), *names))
-    parts += [Paragraph(f"{run.name}: no settings were kept.", "warn") for run in runs if not run.settings]
+    parts += [Paragraph(f"{run.name}: no settings are stored.", "warn") for run in runs if not run.settings]
     return section_of("settings", parts)
 
 
 def setting_text(value: Any, there: bool = True) -> str:
-    """Return a setting as text, cut to 160 characters."""
+    """Return a setting as text of at most 160 characters."""
     text = "-" if not there else value if isinstance(value, str) else json.dumps(value, default=str)
     return text if len(text) <= LONGEST_SETTING else text[: LONGEST_SETTING - 3] + "..."

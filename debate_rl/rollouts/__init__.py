@@ -1,1 +1,1 @@
-"""Debates of the steps of a run: held, graded, rewarded and recorded."""
+"""Hold, grade, reward and record the debates of a run's steps."""

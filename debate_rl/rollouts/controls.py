@@ -1,8 +1,8 @@
-"""Controls: runs whose votes do not come from judging. They show how much of a gain is due to judging.
+"""Control conditions that replace votes, and thus show how much of a gain is due to judging.
 
-Only the outcomes of votes change, before any reward; texts, judges and pairs stay. Second ballots
-(``debate.ask_swapped``) change like the first ones. "random_reward" replaces truth instead; see
-``rewards.labels``.
+Only the outcomes of votes change, before rewards are computed. Texts, judges and pairs stay the same. Second
+ballots (``debate.ask_swapped``) change in the same way. The control "random_reward" replaces truth instead;
+see ``rewards.labels``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from rewards import ballot_box, valid_votes
 from rewards.votes import due_pairs
 
 _Pair: TypeAlias = tuple[TurnId, frozenset[TurnId]]
-"""A judge's turn and the pair that it voted on."""
+"""The turn of a judge, and the pair of solutions that the judge voted on."""
 
 _OTHER: dict[Outcome, Outcome] = {"left": "right", "right": "left", "tie": "tie"}
 
@@ -35,10 +35,10 @@ def controlled(
     run_seed: int = 0,
     share: float = 0.0,
 ) -> list[Debate]:
-    """Return a step's debates with their votes replaced as the control says; ``key`` compares answers.
+    """Return a step's debates with votes replaced according to the control. ``key`` compares answers.
 
-    ``share``: the fraction of votes, or of pairs of answers, to reverse. ``seed``: the step's seed;
-    ``run_seed``: the seed of errors that stay the same from step to step.
+    ``share``: the fraction of votes, or of pairs of answers, to reverse. ``seed``: the seed of the step.
+    ``run_seed``: the seed of errors that stay the same in all steps.
     """
     if control == "random_judge":
         return [flip_votes(debate, seed=derive_seed(debate.seed, "flip")) for debate in debates]
@@ -56,8 +56,8 @@ def controlled(
 def flip_votes(debate: Debate, *, seed: int, share: float = 0.5) -> Debate:
     """Return the debate with the outcome of each decided vote reversed with probability ``share``.
 
-    Ties stay ties. One coin decides for all votes of a judge's turn on a pair, so repeated votes stay
-    repeated, contradictions stay contradictions, and the same number of votes counts.
+    Ties stay ties. One coin toss decides all votes of a judge's turn on a pair, so repeated votes stay equal,
+    contradictions stay contradictions, and the number of valid votes stays the same.
     """
     rng = random.Random(seed)
     coins: dict[_Pair, bool] = {}
@@ -69,9 +69,9 @@ def flip_votes(debate: Debate, *, seed: int, share: float = 0.5) -> Debate:
 def share_errors(debate: Debate, key: AnswerKey, *, seed: int, share: float) -> Debate:
     """Return the debate with all votes reversed for a fraction ``share`` of the pairs of answers.
 
-    The run's seed, the problem and the two answers decide which pairs are reversed. So all judges of all
-    debates on a problem make the same errors in every step. Votes between equal answers do not change. A
-    missing answer counts as an answer of its own.
+    The run's seed, the problem and the two answers determine which pairs are reversed. All judges of all
+    debates on a problem therefore make the same errors in every step. Votes between equal answers do not
+    change. Missing answers count as one more answer.
     """
     answers = {
         turn.id: "" if turn.parsed.answer is None else key(debate.problem, turn.parsed.answer)
@@ -86,10 +86,10 @@ def share_errors(debate: Debate, key: AnswerKey, *, seed: int, share: float) -> 
 
 
 def shuffle_votes(debates: Sequence[Debate], *, seed: int) -> list[Debate]:
-    """Return debates in which "the first one shown is better" is permuted among all decided votes.
+    """Return debates in which "the solution shown first is better" is permuted among all decided votes.
 
-    The number of valid votes for the solution shown first stays, so position bias is kept, but the votes no
-    longer depend on the solutions. Ties stay ties, and contradictions stay void.
+    The number of valid votes for the solution shown first stays the same, so the position bias stays, but
+    votes no longer depend on the solutions. Ties stay ties, and contradictions stay void.
     """
     first = [_first_preferred(debate) for debate in debates]
     dealt = [preferred for sides in first for preferred in sides.values()]
@@ -102,8 +102,8 @@ def shuffle_votes(debates: Sequence[Debate], *, seed: int) -> list[Debate]:
 def vote_by_own_answer(debate: Debate, key: AnswerKey) -> Debate:
     """Return the debate as if every judge had preferred the solution with its own newest answer.
 
-    The vote is a tie if both solutions or neither have that answer, or if the judge has no answer. Judges
-    would vote like this if they only compared solutions with their own answer.
+    The vote is a tie if both or neither of the solutions have this answer, or if the judge has no answer.
+    Judges that only compare solutions with their own answer would vote in this way.
     """
     turns = {turn.id: turn for turn in debate.turns}
 
@@ -127,15 +127,15 @@ def _turned(debate: Debate, turned: dict[_Pair, bool]) -> Debate:
 
 
 def _with_votes(debate: Debate, recast: Callable[[Vote], Vote]) -> Debate:
-    """Return the debate with every vote recast, including the votes of second ballots."""
+    """Return the debate with ``recast`` applied to every vote, including the votes of second ballots."""
     again = tuple(replace(one, votes=tuple(map(recast, one.votes))) for one in debate.swapped or ())
     return replace(debate, votes=tuple(map(recast, debate.votes)), swapped=again or debate.swapped)
 
 
 def _first_preferred(debate: Debate) -> dict[_Pair, bool]:
-    """Return, for each judge and pair with a decided vote, whether the judge prefers what it saw first.
+    """Return, for each judge and pair with a decided vote, True if the judge prefers the first solution.
 
-    Pairs on which a judge contradicts itself are left out, because no vote on such a pair counts.
+    Pairs on which a judge contradicts itself are left out, because votes on these pairs do not count.
     """
     box = ballot_box(debate)
     votes = valid_votes(box)

@@ -1,8 +1,8 @@
-"""Debates of later steps, held in a separate process while the learner learns from a step.
+"""Hold the debates of later steps in a separate process while the learner trains on a step.
 
-A step's debates begin once the weights are at most ``train.async_level`` updates older than those that the
-step changes. The step waits for all of its debates, so none is dropped and short ones are not preferred. A
-resumed run begins them again.
+The debates of a step start once the sampling weights are at most ``train.async_level`` updates older than the
+weights that the step updates. The step waits for all its debates, so no debate is dropped and short debates
+are not preferred. A resumed run starts unfinished debates again.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from debate_rl.sampling.draw_problems import Draw
 from debate_rl.sampling.load_problems import load_run_problems
 
 LOOK_S = 0.5
-"""Seconds between two checks of the engines during a wait for debates."""
+"""Seconds between checks of the engines while waiting for debates."""
 
 
 class RolloutProcess:
-    """A ``RolloutWorker`` in its own process, which begins the debates of later steps early."""
+    """A ``RolloutWorker`` in a separate process, which starts the debates of later steps early."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class RolloutProcess:
     def roll_out(
         self, step: int, draw: Callable[[int], Draw], ema: Mapping[str, float], clock: Clock
     ) -> Rollout:
-        """Return a step's debates once all have ended. The debates of later steps are requested first."""
+        """Request the debates of later steps, and return the debates of this step when all have ended."""
         train = self._config.train
         for later in range(step, min(step + train.async_level + 1, train.steps)):
             if later not in self._asked:
@@ -79,20 +79,20 @@ class RolloutProcess:
             try:
                 return asked.result(timeout=LOOK_S)
             except NotYet:
-                self._pool.states()  # raises where engines have been given up
+                self._pool.states()  # raises an error if engines have failed
             except Gone:
                 why = f"train.async_level: the process that holds the debates ended: {self._process.ended()}"
                 raise Gone(why) from None
 
 
 class Steps:
-    """Serves the debates of any step from within the process, as soon as the weights are new enough."""
+    """Serves the debates of steps within the separate process, once the weights are new enough."""
 
     def __init__(
         self, config: Config, engines: Mapping[str, Any], version: int, ema: dict[str, float]
     ) -> None:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the owner has said it
+            warnings.simplefilter("ignore")  # the parent process has shown the warnings
             data = load_run_problems(config)
         self._worker = RolloutWorker(
             config,
@@ -105,13 +105,13 @@ class Steps:
         self._changed = asyncio.Condition()
 
     async def roll_out(self, step: int, drawn: Draw) -> Rollout:
-        """Return a step's debates. They begin once the weights are at most ``async_level`` updates old."""
+        """Hold and return a step's debates once the weights are at most ``async_level`` updates old."""
         async with self._changed:
             await self._changed.wait_for(lambda: self._version >= step - self._lookahead)
         return await asyncio.to_thread(self._worker.roll_out, step, lambda _: drawn, self._ema, Clock())
 
     async def published(self, version: int, ema: dict[str, float]) -> None:
-        """Note the version of the engines' weights."""
+        """Store the version of the engines' weights, and wake the steps that wait for it."""
         async with self._changed:
             self._version, self._ema = version, ema
             self._changed.notify_all()

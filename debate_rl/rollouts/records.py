@@ -1,4 +1,4 @@
-"""The records of a step's debates, and the ledger of the labels that a run has used."""
+"""The transcript records of a step's debates, and the ledger of labels that a run has used."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ def step_records(
     likelihoods: Sequence[Likelihoods] = (),
     credits: Sequence[Credit] = (),
 ) -> list[Record]:
-    """Return a step's records. ``advantages``: one for each turn, in the order of ``transitions_of``.
+    """Return the records of a step. ``advantages``: one per turn, in the order of ``transitions_of``.
 
-    ``groups``: the name of each debate's group; None means its problem's id. ``mode``: the grader's mode.
-    ``credits``: what rewarded each debate. A record has no credit if that is the truth.
+    ``groups``: the group name of each debate (None: the id of its problem). ``mode``: the grading mode.
+    ``credits``: the source of each debate's reward, which records leave out if it is truth.
     """
     nothing = [None] * len(debates)
     return [
@@ -87,10 +87,10 @@ def advantages_by_debate(
 
 
 class LabelLedger:
-    """labels.jsonl: the problems whose labels the steps before ``step`` used, in the order of first use.
+    """The ledger labels.jsonl: problems whose labels were used before ``step``, in the order of first use.
 
-    A run that resumes from a checkpoint drops the lines of later steps: it does these steps again. A run
-    whose problems all have labels writes no ledger.
+    A run that resumes from a checkpoint drops the lines of later steps, which it repeats. A run in which all
+    problems have labels writes no ledger.
     """
 
     def __init__(self, path: Path, step: int) -> None:

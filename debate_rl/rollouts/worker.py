@@ -1,18 +1,19 @@
-"""The debates of a step: held, graded and rewarded; silent problems are replaced.
+"""Hold, grade and reward the debates of a step, and replace problems without a signal.
 
 Seeds: debate j of problem i in a step with groups of K has the number i K + j, and its seed is
 ``debate.seeds.debate_seed(derive_seed(config.seed, "debates", step), number, problem)``. Replacements of
-silent problems add "refill" and the number of the refill to the step's seed.
+problems without a signal add "refill" and the number of the refill to the step's seed.
 
-Dynamic sampling (DAPO, arXiv 2503.14476) leaves out problems whose answers are all right or all wrong, and
-samples until the batch is full. Here a problem is silent if the streams that decide give every turn the
-advantage 0. If there is truth, truth alone decides, because votes received have no baseline by default and
-hardly ever tie in all debates. Another problem replaces a silent one, up to ``train.dynamic_sampling`` in a
+Dynamic sampling (DAPO, arXiv 2503.14476) drops problems whose answers are all right or all wrong, and samples
+until the batch is full. Here, a problem has no signal ("silent") if the deciding streams give every turn the
+advantage 0. If a group has truth, truth alone decides, because peer scores have no baseline by default and
+rarely tie in all debates. A spare problem replaces each silent problem, up to ``train.dynamic_sampling`` per
 step.
 
-Adaptive sampling (``train.adaptive``) holds the debates of a problem in chunks until some are right and some
-are wrong. A debate is right if a solution of its last round is right, and wrong if one is wrong or missing;
-a debate of several agents may be both. Solutions without a verdict count as neither.
+Adaptive sampling (``train.adaptive``) holds the debates of a problem in chunks until enough debates are right
+and enough are wrong. A debate is right if at least one solution of its last round is right, and wrong if at
+least one is wrong or missing; a debate of several agents may be both. Solutions without a verdict count as
+neither.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ from transcripts import Timing
 
 
 class Clock:
-    """Wall seconds by phase: ``lap`` adds the time since the last lap to a phase and reports the phase."""
+    """Wall time in seconds by phase. ``lap`` adds the time since the last lap to a phase."""
 
     def __init__(self, lapped: Callable[[str], None] | None = None) -> None:
         self.seconds: dict[str, float] = {}
@@ -58,7 +59,7 @@ class Clock:
         self._last = time.perf_counter()
 
     def lap(self, phase: str) -> None:
-        """End a phase."""
+        """Add the time since the last lap to a phase, and report the phase."""
         now = time.perf_counter()
         self.seconds[f"seconds/{phase}"] = self.seconds.get(f"seconds/{phase}", 0.0) + now - self._last
         self._last = now
@@ -67,7 +68,7 @@ class Clock:
 
 
 class Held(NamedTuple):
-    """A finished debate, when it ended, its grades (N, R), and the verdicts of a verifier model."""
+    """A finished debate with its end time, its grades (N, R), and the verdicts of a verifier model."""
 
     timing: Timing
     debate: Debate
@@ -77,11 +78,11 @@ class Held(NamedTuple):
 
 @dataclass
 class Rollout:
-    """Debates with their grades and rewards; the debates of one problem, its group, are adjacent.
+    """Debates with their grades and rewards. Debates of the same problem form a group and are adjacent.
 
-    ``groups`` names the group of each debate. ``graded`` counts the grader's statuses, ``not_finite`` the
-    rewards that became None because they were not finite, ``verified`` the requests to a verifier model.
-    ``likelihoods``: of the gold answers, once they were read. ``credits``: what rewarded each debate.
+    ``groups``: the group name of each debate. ``graded``: counts of the grader's statuses. ``not_finite``:
+    number of rewards that became None because they were not finite. ``verified``: counts of requests to a
+    verifier model. ``likelihoods``: of the gold answers, if computed. ``credits``: sources of the rewards.
     """
 
     groups: list[str]
@@ -102,7 +103,7 @@ class Rollout:
             setattr(self, one.name, getattr(self, one.name) + getattr(other, one.name))
 
     def take_likelihoods(self, likelihoods: list[Likelihoods], scheme: RewardConfig) -> None:
-        """Reward the likelihoods of the gold answers, under the scheme of the step."""
+        """Store the likelihoods of the gold answers, and add their rewards under the step's scheme."""
         self.likelihoods = likelihoods
         rows = zip(self.rewards, likelihoods, self.credits, strict=True)
         self.rewards = [
@@ -111,7 +112,7 @@ class Rollout:
         ]
 
     def visible(self) -> list[Grades | None]:
-        """Return the grades that learning may depend on: those of problems with a label."""
+        """Return the grades that training may use: the grades of problems with a label."""
         pairs = zip(self.correct, self.credits, strict=True)
         return [grades if credit.truth == "truth" else None for grades, credit in pairs]
 
@@ -120,15 +121,15 @@ class Rollout:
         return [of_learners(*pair) for pair in zip(self.debates, self.correct, strict=True)]
 
     def last_grades(self) -> Iterator[tuple[str, list[Truth]]]:
-        """Yield the last grades of the learning agents with the problem's id.
+        """Yield the problem's id and the final grades of the learning agents for each debate.
 
-        Problems without a label have none.
+        Problems without a label have no grades.
         """
         for debate, table in zip(self.debates, self.visible(), strict=True):
             yield debate.problem.id, [row[-1] for row in of_learners(debate, table) or ()]
 
     def transitions(self) -> list[Transition]:
-        """Return the turns of learning seats, with their rewards. The turns on a problem are a group."""
+        """Return the turns of learning seats with their rewards. The turns on a problem form a group."""
         return transitions_of(self.debates, self.rewards, group_indices(self.groups))
 
 
@@ -136,8 +137,8 @@ class Rollout:
 class RolloutWorker:
     """Holds, grades and scores the debates of a run's steps.
 
-    All random draws are a function of the run's seed, the step's number and its problems. ``interruptible``:
-    returns the manager of a block that a signal may end.
+    All random draws are functions of the run's seed, the number of the step and its problems.
+    ``interruptible``: returns a context manager for code that a signal may interrupt.
     """
 
     config: Config
@@ -150,9 +151,9 @@ class RolloutWorker:
     def roll_out(
         self, step: int, draw: Callable[[int], Draw], ema: Mapping[str, float], clock: Clock
     ) -> Rollout:
-        """Hold a step's debates, and up to ``train.dynamic_sampling`` more that replace silent problems.
+        """Hold the debates of a step, with up to ``train.dynamic_sampling`` replacements of silent problems.
 
-        ``draw`` returns the problems of a step. ``ema``: the running means that advantages are computed from.
+        ``draw``: returns the problems of a step. ``ema``: the running means used by advantages.
         """
         drawn = draw(step)
         whole = given = self._play([self.data.train[index] for index in drawn.problems], step, (), clock)
@@ -170,15 +171,15 @@ class RolloutWorker:
             missing, number = missing - len(chosen), number + 1
 
     def published(self, version: int, ema: Mapping[str, float]) -> None:
-        """Do nothing: the policy has its new weights."""
+        """Do nothing, because the policy already has the new weights."""
 
     def close(self) -> None:
-        """Do nothing: nothing is open."""
+        """Do nothing, because there is nothing to close."""
 
     def _play(
         self, problems: Sequence[Problem], step: int, part: tuple[str | int, ...], clock: Clock
     ) -> Rollout:
-        """Hold, grade and reward the debates of one part of a step. ``part`` enters their seeds."""
+        """Hold, grade and reward the debates of one part of a step. ``part`` is part of their seeds."""
         config = self.config
         rollout = self._hold(shown_at(config, problems, step), step, part, clock)
         control, share = config.train.control_and_share
@@ -212,7 +213,7 @@ class RolloutWorker:
     def _hold(
         self, problems: Sequence[Problem], step: int, part: tuple[str | int, ...], clock: Clock
     ) -> Rollout:
-        """Hold and grade debates, one chunk per problem at a time, until every problem has enough."""
+        """Hold and grade debates in chunks per problem until every problem has enough debates."""
         train, grader, since = self.config.train, self.config.grader, time.monotonic()
         debate = self.config.at_step(step).debate
         name, mode = ("debates", step, *part), grader.mode_at(step)
@@ -243,7 +244,7 @@ class RolloutWorker:
         return Rollout(groups, debates, timings, correct, graded=tally, verdicts=verdicts, verified=verified)
 
     def _has_enough(self, held: Sequence[Held]) -> bool:
-        """Return whether a problem has enough debates. The grades of an unlabelled problem are ignored."""
+        """Return True if a problem has enough debates. Ignore the grades of an unlabelled problem."""
         tables = [
             of_learners(one.debate, one.correct if self._labelled(one.debate.problem) else None)
             for one in held
@@ -265,7 +266,7 @@ class RolloutWorker:
     ) -> list[tuple[Debate, Timing, Pending | None]]:
         """Hold the debates with these numbers. Debate j of problem i always has the number i K + j.
 
-        A verifier model starts to score each debate as soon as the debate ends.
+        A verifier model starts to score each debate when the debate ends.
         """
         config = self.config
         timings: list[Timing] = [Timing(0.0, 0.0)] * len(numbers)
@@ -291,7 +292,7 @@ class RolloutWorker:
 
 
 def shown_at(config: Config, problems: Sequence[Problem], step: int) -> list[Problem]:
-    """Return the problems with the number of examples that a step shows."""
+    """Return the problems with the number of examples of a step."""
     count = config.shots.count_at(step)
     return [
         problem if problem.shots is UNSET else replace(problem, shots=problem.shots[:count] or UNSET)
@@ -300,7 +301,7 @@ def shown_at(config: Config, problems: Sequence[Problem], step: int) -> list[Pro
 
 
 def has_enough(tables: Sequence[Grades | None], wanted: AdaptiveConfig) -> bool:
-    """Return whether enough of a problem's debates are right and enough are wrong. ``tables``: their grades.
+    """Return True if enough debates of a problem are right and enough are wrong. ``tables``: their grades.
 
     >>> right, both = ((False, True),), ((True, True), (True, "missing"))
     >>> has_enough([right, both], AdaptiveConfig(chunk=1, right=2, wrong=1))
@@ -315,7 +316,7 @@ def has_enough(tables: Sequence[Grades | None], wanted: AdaptiveConfig) -> bool:
 
 
 def group_names(problems: Sequence[Problem]) -> list[str]:
-    """Return a name for the group of each problem of a step: its id, numbered where it occurs again.
+    """Return the group name of each problem of a step: its id, with a number if the id is repeated.
 
     >>> group_names([Problem("p", "?"), Problem("q", "?"), Problem("p", "?")])
     ['p', 'q', 'p (2)']
@@ -334,8 +335,8 @@ def adaptive_metrics(
 ) -> dict[str, float]:
     """Return the debates per problem, the fraction saved, and the accuracy of the first chunks.
 
-    Entry i of each argument is about debate i. How many debates a problem has depends on their grades, so the
-    mean over all of them is biased; the mean over the first chunk, whose size is fixed, is not.
+    Entry i of each argument belongs to debate i. The number of debates of a problem depends on their grades,
+    so the mean over all debates is biased. The mean over the first chunk, which has a fixed size, is not.
     """
     tables = [
         [table for _, table in members]
@@ -355,7 +356,7 @@ def adaptive_metrics(
 
 
 def silent_groups(transitions: Sequence[Transition], config: Config, ema: Mapping[str, float]) -> int:
-    """Return how many groups have no signal. The running means do not change."""
+    """Return the number of groups without a signal. Running means do not change."""
     silent = 0
     for _, members in groupby(transitions, key=lambda transition: transition.group):
         group = list(members)
@@ -367,7 +368,7 @@ def silent_groups(transitions: Sequence[Transition], config: Config, ema: Mappin
 def groups_with_signal(
     transitions: Sequence[Transition], advantages: Sequence[TurnAdvantage | None], config: Config
 ) -> set[int]:
-    """Return the groups with a signal: a turn has an advantage other than 0 from a stream that decides."""
+    """Return the groups with a signal: at least one nonzero advantage from a deciding stream."""
     with_truth = {transition.group for transition in transitions if transition.truth is not None}
     return {
         transition.group
@@ -380,9 +381,11 @@ def groups_with_signal(
 def _deciding(config: Config, *, truth: bool) -> Sequence[str]:
     """Return the parts of an advantage that decide whether a group has a signal.
 
-    ``truth`` says whether the group has any truth.
+    ``truth``: True if the group has truth.
     """
     rewards = config.rewards
-    alone = rewards.peer_weight != "routed" and rewards.mix == "advantages"  # routed: votes where no truth is
+    alone = (
+        rewards.peer_weight != "routed" and rewards.mix == "advantages"
+    )  # routed: votes replace missing truth
     counts = rewards.truth_weight and config.advantages.lambda_gen and alone
     return ("truth",) if truth and counts else ("generator", "judge", "format")

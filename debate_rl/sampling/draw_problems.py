@@ -34,7 +34,7 @@ from rewards.truth import right_share
 NEWEST = 0.5  # weight of the newest debates of a problem in its recent pass rate
 FLOOR = 0.1  # lowest probability of admission, so that no problem is left out for good
 Gate: TypeAlias = Callable[[Problem, int, Memory | None], bool]
-"""Returns True if a problem, of which there may be a memory, is admitted at a step."""
+"""Returns True if the gate admits a problem at a step, given the memory of the problem (None: no memory)."""
 
 
 class Draw(NamedTuple):

@@ -1,1 +1,1 @@
-"""Many runs as one experiment: arms that differ in some keys, over several seeds, and a table of them."""
+"""Sweeps: arms that differ in some keys, each trained with several seeds, and compared in tables."""

@@ -1,4 +1,4 @@
-"""What a sweep runs: a recipe, its arms and its seeds, from a TOML file or the command line."""
+"""The definition of a sweep: recipe, arms and seeds, from a TOML file or the command line."""
 
 from __future__ import annotations
 
@@ -36,33 +36,33 @@ MOST_ARMS = 1000
 
 
 class Sweep(Settings):
-    """An experiment of several runs: every arm is run with every seed."""
+    """The settings of a sweep, which runs every arm with every seed."""
 
     recipe: str = Field(min_length=1)
-    """The recipe that the arms change: its name, or its file seen from where the command is given."""
+    """Name or file of the recipe that the arms change."""
     out: str = ""
-    """The folder of all runs; "" is runs/sweeps/NAME, named by the file of the sweep or by the recipe."""
+    """Folder of all runs. "": runs/sweeps/NAME, with the name of the sweep file or of the recipe."""
     seeds: int | tuple[int, ...] = 3
-    """The seeds that each arm is run with, as [7, 13]; or how many: the recipe's and those that follow it."""
+    """A list of seeds such as [7, 13], or the number of consecutive seeds from the seed of the recipe."""
     at_once: int = Field(default=1, ge=1, le=256)
-    """How many runs at a time, each in its own process."""
+    """Number of concurrent runs, each in a separate process."""
     devices: tuple[str, ...] = ()
-    """CUDA_VISIBLE_DEVICES of each of the runs at a time, as ["0", "1"]; it sets how many these are."""
+    """CUDA_VISIBLE_DEVICES of each concurrent run, such as ["0", "1"]. The length replaces ``at_once``."""
     figures: tuple[str, ...] = ()
-    """The held-out figures of the table, as in RUN/held_out.jsonl; () takes accuracy of one agent alone and,
-    where there are votes, of winners and judges."""
+    """Held-out figures of the tables, as named in RUN/held_out.jsonl. (): accuracy of one agent alone and, if
+    there are votes, of winners and judges."""
     all: Table = Field(default_factory=dict)
-    """Tables of a recipe with what holds for every arm."""
+    """Settings of all arms, as tables of a recipe."""
     arms: dict[str, Table] = Field(default_factory=dict)
-    """Tables of a recipe with what each arm changes, by its name; the first is what others differ from. An
-    arm may have a ``recipe`` of its own, and begin ``after`` another arm: with the weights of its run of the
-    same seed, "sft" with those of its last step, "sft@best" with the best."""
+    """Settings of each arm by its name, as tables of a recipe. The first arm is the baseline. An arm may set
+    ``recipe`` to another recipe. It may set ``after`` to another arm, to start from the weights of that arm's
+    run with the same seed: the last weights ("sft") or the best weights ("sft@best")."""
     grid: Table = Field(default_factory=dict)
-    """Tables of a recipe with lists of values: every arm is run with each combination of them."""
+    """Lists of values, as tables of a recipe. Every arm is combined with each combination of the values."""
 
     @property
     def places(self) -> tuple[str, ...]:
-        """CUDA_VISIBLE_DEVICES of each of the runs at a time, "" if none is set."""
+        """CUDA_VISIBLE_DEVICES of each concurrent run, "" if not set."""
         return self.devices or ("",) * self.at_once
 
     @field_validator("seeds")
@@ -74,7 +74,7 @@ class Sweep(Settings):
         return value
 
     def seeds_from(self, first: int) -> tuple[int, ...]:
-        """Return the seeds of every arm; ``first``: the recipe's.
+        """Return the seeds of every arm. ``first``: the seed of the recipe.
 
         >>> Sweep(recipe="r", seeds=2).seeds_from(7), Sweep(recipe="r", seeds=[9, 3]).seeds_from(7)
         ((7, 8), (9, 3))
@@ -84,10 +84,10 @@ class Sweep(Settings):
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """A variant of a recipe. ``overrides``: all that it changes, as ``key=value`` texts.
+    """A variant of a recipe. ``overrides``: its changes, as ``key=value`` texts.
 
-    ``recipe``: its own, "" that of the sweep. ``after``: the folder of the arm whose weights it begins with,
-    and ``weights`` which of them.
+    ``recipe``: the recipe of the arm, or "" for that of the sweep. ``after``: folder of the arm with the
+    start weights. ``weights``: "newest" or "best" of them.
     """
 
     name: str
@@ -98,12 +98,12 @@ class Arm:
 
     @property
     def folder(self) -> str:
-        """The name of its folder."""
+        """The name of the arm's folder."""
         return folder_of(self.name)
 
     @property
     def changes(self) -> list[str]:
-        """All that makes it differ from the recipe of the sweep, as ``key=value`` texts."""
+        """All differences from the recipe of the sweep, as ``key=value`` texts."""
         begins = f"{self.after}@{self.weights}" if self.after else ""
         own = [("recipe", self.recipe), ("after", begins)]
         return [*(f"{key}={value}" for key, value in own if value), *self.overrides]
@@ -119,11 +119,11 @@ def folder_of(name: str) -> str:
 
 
 def open_sweep(name: str, given: Sequence[str]) -> tuple[Sweep, list[Arm]]:
-    """Return a sweep and its arms: from a sweep's file, shipped or one's own, or from a recipe.
+    """Return a sweep and its arms, from a shipped sweep, a TOML file or a recipe.
 
-    ``given``: ``key=value`` texts. A key of ``Sweep`` sets that; one of the recipe holds for every arm, and
-    with several values, as in ``learner.lr=1e-5,3e-5``, makes an arm of each. ConfigError for a name that is
-    neither sweep nor recipe, for arms of one name, and for an invalid configuration.
+    ``given``: ``key=value`` texts. A key of ``Sweep`` changes the sweep. A key of the recipe changes all
+    arms, and several values, as in ``learner.lr=1e-5,3e-5``, make one arm each. Raise ConfigError for an
+    unknown name, for arms with the same name, and for an invalid configuration.
     """
     own = [text for text in given if text.partition("=")[0].partition(".")[0].strip() in Sweep.model_fields]
     rest = [text for text in given if text not in own]
@@ -146,7 +146,7 @@ def open_sweep(name: str, given: Sequence[str]) -> tuple[Sweep, list[Arm]]:
 
 
 def arms_of(sweep: Sweep, given: Sequence[str], where: str) -> list[Arm]:
-    """Return the arms of a sweep, each a valid configuration; ``given`` as in ``open_sweep``.
+    """Return the arms of a sweep, whose configurations are valid. ``given`` is that of ``open_sweep``.
 
     >>> sweep = Sweep(recipe="quickstart")
     >>> [arm.name for arm in arms_of(sweep, ["learner.lr=1e-4,3e-4", "learner.beta=0.0,0.1"], "x")][:2]
@@ -157,14 +157,14 @@ def arms_of(sweep: Sweep, given: Sequence[str], where: str) -> list[Arm]:
     shared = [*as_overrides("", sweep.all, f"{where}: all")]
     axes = [*_grid_axes(sweep, where)]
     for text in given:
-        parse_override(text)  # says what is no key=value
+        parse_override(text)  # raises ConfigError unless the text is key=value
         key, _, raw = text.partition("=")
         values = split_values(raw)
         shared += [] if len(values) > 1 else [text]
         axes += [(key.strip(), values)] if len(values) > 1 else []
     count = prod(len(values) for _, values in axes) * max(len(sweep.arms), 1)
     if count > MOST_ARMS:
-        raise ConfigError(f"{where}: {count:,} arms are more than {MOST_ARMS:,}")
+        raise ConfigError(f"{where}: {count:,} arms are too many; use at most {MOST_ARMS:,}")
     last = Counter(key.rpartition(".")[2] for key, _ in axes)
     short = {key: name if last[name := key.rpartition(".")[2]] == 1 else key for key, _ in axes}
     arms: list[Arm] = []
@@ -185,7 +185,7 @@ def arms_of(sweep: Sweep, given: Sequence[str], where: str) -> list[Arm]:
 
 
 def _begins(table: Table, where: str) -> tuple[str, str, str]:
-    """Return an arm's own recipe, the arm that it continues, and which of its weights."""
+    """Return the recipe of an arm, the arm that it continues, and the weights to continue from."""
     for key in ("recipe", "after"):
         if not isinstance(table.get(key, ""), str):
             raise ConfigError(f"{where}.{key}: must be a name (got {table[key]!r})")
@@ -215,7 +215,7 @@ def _grid_axes(sweep: Sweep, where: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def split_values(raw: str) -> list[str]:
-    """Return the values between commas that stand in no brackets and no quotes.
+    """Split a text at commas outside of brackets and quotes.
 
     >>> split_values("1e-5,3e-5"), split_values("[1,2],[3]"), split_values('"a,b"')
     (['1e-5', '3e-5'], ['[1,2]', '[3]'], ['"a,b"'])
@@ -239,22 +239,22 @@ def _check_arm(sweep: Sweep, arm: Arm, earlier: Sequence[Arm], where: str) -> No
     if arm.after and arm.after not in [one.folder for one in earlier]:
         known = ", ".join(repr(one.name) for one in earlier) or "none"
         raise ConfigError(
-            f"{where}: arm {arm.name!r}: after = {arm.after!r}: is not an arm before this one: {known}"
+            f"{where}: arm {arm.name!r}: after = {arm.after!r}: is not an earlier arm; earlier arms: {known}"
         )
     if config.held_out.limit == 0 or config.held_out.every == 0:
         raise ConfigError(
             f"{where}: arm {arm.name!r}: arms are compared on held-out problems, but held_out.limit or "
-            f"held_out.every is 0"
+            f"held_out.every is 0; set both"
         )
 
 
 def is_supervised(config: Config) -> bool:
-    """Return whether a configuration learns replies, and holds no debates."""
+    """Return True if a configuration trains on replies instead of debates."""
     return bool(config.sft.data)
 
 
 def config_of(sweep: Sweep, arm: Arm, more: Sequence[str] = ()) -> Config:
-    """Return the configuration of an arm; ConfigError names the arm."""
+    """Return the configuration of an arm. Raise ConfigError with the name of the arm."""
     try:
         return load_config(Config, arm.recipe or sweep.recipe, (*arm.overrides, *more))
     except ConfigError as error:

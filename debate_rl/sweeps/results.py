@@ -1,8 +1,8 @@
-"""The results of a sweep: held-out figures of each arm over its seeds, and differences to the first arm.
+"""The results of a sweep: held-out figures of each arm over its seeds, and differences from the first arm.
 
-With several seeds intervals cover other seeds and other held-out problems (``crossed_mean``). With one
-seed they are clustered by problem, and say nothing about other seeds. Differences pair runs of the same
-seed, which have the same start, problem by problem.
+With several seeds, intervals account for the variation over seeds and over problems (``crossed_mean``). With
+one seed, intervals are clustered by problem and ignore the variation over seeds. Differences are paired by
+seed and problem; runs of the same seed have the same start.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ Evaluations = Mapping[SweepRun, Sequence[HeldOut]]
 
 @dataclass(frozen=True, slots=True)
 class ArmFigure:
-    """One held-out figure of an arm after ``step`` steps, over ``seeds`` seeds.
+    """A held-out figure of an arm after ``step`` steps, over ``seeds`` seeds.
 
-    ``gained``: since before the first step; ``less``: minus the first arm after the same steps, or at its end
-    where arms differ in length, None of that arm and where no seed is shared; ``p``: of ``less``, adjusted
-    for all arms [Holm 1979].
+    ``gained``: the change since before the first step. ``less``: the difference from the first arm after the
+    same number of steps, or at its end if arms differ in length; None for the first arm, and if no seed is
+    shared. ``p``: the p-value of ``less``, adjusted for all arms [Holm 1979].
     """
 
     arm: str
@@ -43,11 +43,11 @@ class ArmFigure:
 
 @dataclass(frozen=True, slots=True)
 class ArmCost:
-    """The mean cost of an arm's runs, and how they ended.
+    """The mean cost of an arm's runs, and how the runs ended.
 
-    ``tokens``: generated in training. ``passes``: tokens that went once forward through the model in
-    training, including the arms it begins after: sampled, read by the sampler, and read by the learner as
-    often as ``learner_passes`` says. Evaluations are not counted.
+    ``tokens``: tokens generated in training. ``passes``: tokens times forward passes in training, including
+    the arms that it continues: tokens sampled, read by the sampler, and read by the learner (times
+    ``learner_passes``). ``steps``: training steps. Evaluations are not counted.
     """
 
     arm: str
@@ -58,13 +58,13 @@ class ArmCost:
 
 
 def read_evaluations(runs: Sequence[SweepRun]) -> dict[SweepRun, list[HeldOut]]:
-    """Return the evaluations of each run that has any, by step."""
+    """Return the evaluations of each run in the order of steps, without runs that have none."""
     found = {run: read_held_out(run.folder) for run in runs}
     return {run: evaluations for run, evaluations in found.items() if evaluations}
 
 
 def figures_of(evaluations: Evaluations, arms: Sequence[Arm], names: Sequence[str]) -> list[ArmFigure]:
-    """Return the figures of each arm, figure by figure; ``names`` () takes those of ``FIGURES`` it has."""
+    """Return the figures of the arms by figure. ``names``: the figures; (): the default figures."""
     had = set(chain.from_iterable(one.figures for each in evaluations.values() for one in each))
     wanted = names or [name for name in dict.fromkeys((DIRECT, *FIGURES)) if name in had]
     found: list[ArmFigure] = []
@@ -82,7 +82,9 @@ def _rows(evaluations: Evaluations, arms: Sequence[Arm], name: str) -> Iterator[
         if run.arm in by_arm:
             by_arm[run.arm][run.seed] = each
     firsts = by_arm[arms[0]] if arms else {}
-    lengths = {run.config.train.steps for run in evaluations}  # those of replies depend on their number
+    lengths = {
+        run.config.train.steps for run in evaluations
+    }  # steps of supervised runs depend on the number of replies
     ends = _last(firsts) if len(lengths) > 1 or any(is_supervised(run.config) for run in evaluations) else {}
     for arm, by_seed in by_arm.items():
         last = _last(by_seed)
@@ -98,7 +100,7 @@ def _rows(evaluations: Evaluations, arms: Sequence[Arm], name: str) -> Iterator[
 
 
 def _last(by_seed: Mapping[int, Sequence[HeldOut]]) -> dict[int, HeldOut]:
-    """Return the newest evaluations after a step that all seeds share; each seed's own without any."""
+    """Return the newest evaluation after a step that all seeds share, or else each seed's newest."""
     steps = [{one.step for one in each} for each in by_seed.values()]
     shared = set.intersection(*steps) if steps else set()
     found = {seed: _at(each, max(shared)) if shared else each[-1] for seed, each in by_seed.items()}
@@ -110,14 +112,14 @@ def _at(evaluations: Sequence[HeldOut], step: int) -> HeldOut | None:
 
 
 def differences(before: Mapping[int, HeldOut], after: Mapping[int, HeldOut], name: str) -> Estimate | None:
-    """Return how much larger a figure is after than before, over the seeds that have both, or None."""
+    """Return the mean difference of a figure, ``after`` minus ``before``, over shared seeds, or None."""
     pairs = [gains(before[seed], after[seed], name) for seed in after if seed in before]
     runs = [{problem: (value, 1.0) for problem, value in found.items()} for found in pairs]
     return crossed_mean(runs, signed=True, most=reach_of(name))
 
 
 def costs_of(runs: Sequence[SweepRun], arms: Sequence[Arm], state: State) -> list[ArmCost]:
-    """Return the cost of each arm, and how its runs ended."""
+    """Return the cost of each arm and the outcome of its runs."""
     costs: list[ArmCost] = []
     for arm in arms:
         own = [run for run in runs if run.arm == arm]
@@ -135,7 +137,7 @@ def _lines(run: SweepRun) -> list[dict[str, float | None]]:
 
 
 def passes_of(run: SweepRun) -> float:
-    """Return the tokens that went forward through the model in a run and in the runs that it continues."""
+    """Return tokens times forward passes of a run, including the runs that it continues."""
     adapter, replies = run.config.model.lora_rank > 0, is_supervised(run.config)
     each = learner_passes(run.config.learner, adapter=adapter, replies=replies)
     own = sum(_sampled(line) + each * (line.get("read_tokens") or 0.0) for line in _lines(run))
@@ -143,7 +145,7 @@ def passes_of(run: SweepRun) -> float:
 
 
 def _sampled(line: Mapping[str, float | None]) -> float:
-    """Return the tokens of a step's replies and prompts, as if no prompt was cached.
+    """Return the number of tokens of a step's replies and prompts, without prompt caching.
 
     >>> _sampled({"tokens/generated": 60.0, "tokens/completion": 6.0, "tokens/prompt": 20.0})
     260.0

@@ -1,8 +1,8 @@
-"""The runs of a sweep: each a ``debate train`` in its own process, several at a time if asked.
+"""Train the runs of a sweep, each as a ``debate train`` in a separate process, ``at_once`` at a time.
 
-OUT/sweep.json keeps what is done, and a run that stopped resumes from its newest checkpoint: the same command
-finishes a sweep that was stopped or killed. Results depend neither on how many run at a time nor on their
-order.
+OUT/sweep.json stores finished runs, and a stopped run resumes from its newest checkpoint, so the same command
+resumes a sweep that was stopped or killed. Results do not depend on the number of concurrent runs or on
+their order.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from debate_rl.sweeps.arms import Arm, Sweep, config_of
 
 STATE = "sweep.json"
 BEGINS = ("seed", "model", "env", "debate", "shots", "warm_start")
-"""The parts of a configuration that decide the weights after a warm start."""
+"""The parts of a configuration that determine the weights after a warm start."""
 ENDS_WITH_PARENT = f"""
 import ctypes, os, sys
 ctypes.CDLL(None).prctl(1, {signal.SIGTERM:d})  # PR_SET_PDEATHSIG, which outlives execv
 os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
 """
-"""Has the kernel send SIGTERM to a run when its sweep dies, so that its folder is free again.
+"""Makes the kernel send SIGTERM to a run when the sweep dies, which releases the lock on the run folder.
 
-Popen's preexec_fn may wait forever for a lock that another thread held when it was forked.
+Popen's preexec_fn is not used: it may deadlock on a lock that another thread held during the fork.
 """
 
 
@@ -48,8 +48,9 @@ Popen's preexec_fn may wait forever for a lock that another thread held when it 
 class SweepRun:
     """A run of a sweep.
 
-    ``start``: the run whose warm start it begins from, None for its own. ``after``: the run whose trained
-    weights it begins with. ``own``: what it changes besides its arm (seed, folder), as ``key=value`` texts.
+    ``start``: another run whose warm start this run uses, or None. ``after``: another run whose trained
+    weights this run starts from, or None. ``own``: changes of this run in addition to those of the arm (seed,
+    folder), as ``key=value`` texts.
     """
 
     arm: Arm
@@ -62,33 +63,33 @@ class SweepRun:
 
     @property
     def name(self) -> str:
-        """Its name in printed lines."""
+        """The name of the run in printed lines."""
         return f"{self.arm.name}, seed {self.seed}"
 
     @property
     def key(self) -> str:
-        """Its name in the state of the sweep."""
+        """The name of the run in the state of the sweep."""
         return f"{self.arm.folder}/{self.folder.name}"
 
     @property
     def log(self) -> Path:
-        """The file with its output."""
+        """The file with the output of the run."""
         return self.folder.with_name(f"{self.folder.name}.log")
 
     def can_begin(self, done: Mapping[str, float]) -> bool:
-        """Return whether the weights that it begins with are there; ``done``: finished runs, by key."""
+        """Return True if the start weights of the run exist. ``done``: finished runs by key."""
         if self.after is not None:
             return self.after.key in done
         return self.start is None or bool(checkpoints(self.start / WARM_START))
 
     def why_not(self) -> str:
-        """Return why it cannot begin, once nothing else runs."""
+        """Return the reason that the run cannot start, after all other runs have ended."""
         if self.after is not None:
-            return f"{self.after.name} is not done, and it begins with its weights"
-        return f"{self.start} has no warm start to begin from"
+            return f"needs the weights of {self.after.name}, which did not finish"
+        return f"needs the warm start of {self.start}, which does not exist"
 
     def start_words(self) -> tuple[str, ...]:
-        """Return the override that names the weights of another run that it begins with, or nothing."""
+        """Return the override that sets the start weights to those of another run, or ()."""
         named = str(self.start or "")
         if self.after is not None:
             named = f"{self.after.folder}@{self.arm.weights}"
@@ -96,24 +97,24 @@ class SweepRun:
 
 
 class State(Settings):
-    """OUT/sweep.json: a sweep's plan and progress; runs are named ARM/seed_N."""
+    """The contents of OUT/sweep.json: arms and progress of a sweep. Runs are named ARM/seed_N."""
 
     recipe: str
     arms: dict[str, list[str]] = Field(default_factory=dict)
-    """The changes of each arm, by its folder."""
+    """The changes of each arm, by the folder of the arm."""
     seconds: dict[str, float] = Field(default_factory=dict)
-    """The finished runs, and how long the last start of each took."""
+    """The finished runs, with the seconds from their last start to their end."""
     failed: dict[str, str] = Field(default_factory=dict)
-    """The failed runs, and their last line."""
+    """The failed runs, with the last line of their output."""
 
 
 def runs_of(
     sweep: Sweep, arms: Sequence[Arm], of_seed: Callable[[int], Sequence[str]] = lambda _: ()
 ) -> list[SweepRun]:
-    """Return the runs of a sweep, seed by seed, so that arms can be compared early.
+    """Return the runs of a sweep, ordered by seed, so that arms can be compared early.
 
-    Runs of a seed with equal ``BEGINS`` share one warm start. ``of_seed``: changes of all runs of a seed, as
-    ``key=value`` texts.
+    Runs with the same seed and equal ``BEGINS`` share one warm start. ``of_seed``: returns the changes of all
+    runs of a seed, as ``key=value`` texts.
     """
     found: dict[Path, SweepRun] = {}
     begun: dict[str, Path] = {}
@@ -135,10 +136,10 @@ def runs_of(
 
 @contextmanager
 def open_state(sweep: Sweep, arms: Sequence[Arm]) -> Iterator[State]:
-    """Yield the state of the sweep in its folder, whose lock is held until the end.
+    """Lock the folder of the sweep, and yield the state of the sweep.
 
-    Arms and seeds may be added, and a run whose folder was removed is done again; ConfigError if one of
-    its arms was another, or the state is damaged.
+    Arms and seeds may be added, and a run whose folder was removed is repeated. Raise ConfigError if the
+    folder contains another sweep, an arm has changed, or the state is damaged.
     """
     home = Path(sweep.out)
     home.mkdir(parents=True, exist_ok=True)
@@ -148,7 +149,7 @@ def open_state(sweep: Sweep, arms: Sequence[Arm]) -> Iterator[State]:
         except FileNotFoundError:
             others = sorted(path.name for path in home.iterdir() if path.name != LOCK)
             if others:
-                refused = f"out={home}: holds {others[0]} and no sweep; choose another out="
+                refused = f"out={home}: contains {others[0]} but no sweep; choose another out="
                 raise ConfigError(refused) from None
             state = State(recipe=sweep.recipe)
         there = {key: seconds for key, seconds in state.seconds.items() if (home / key).is_dir()}
@@ -156,34 +157,34 @@ def open_state(sweep: Sweep, arms: Sequence[Arm]) -> Iterator[State]:
 
 
 def with_arms(state: State, sweep: Sweep, arms: Sequence[Arm]) -> State:
-    """Return the state with these arms; ConfigError if one of them was another."""
-    head, end = f"out={sweep.out} holds a sweep", "choose another out="
+    """Return the state with these arms. Raise ConfigError if the recipe or an arm has changed."""
+    head, end = f"out={sweep.out} contains a sweep", "choose another out="
     if state.recipe != sweep.recipe:
-        raise ConfigError(f"{head} of {state.recipe}, but this one is of {sweep.recipe}; {end}")
+        raise ConfigError(f"{head} of {state.recipe}, not of {sweep.recipe}; {end}")
     for arm in arms:
         before = state.arms.get(arm.folder, arm.changes)
         had = " ".join(one for one in before if one not in arm.changes) or "nothing"
         has = " ".join(one for one in arm.changes if one not in before) or "nothing"
         if before != arm.changes:
-            raise ConfigError(f"{head} whose arm {arm.name} has {had!r} where this one has {has!r}; {end}")
+            raise ConfigError(f"{head} whose arm {arm.name} has {had!r} instead of {has!r}; {end}")
     return state.model_copy(update={"arms": state.arms | {arm.folder: arm.changes for arm in arms}})
 
 
 def _refuse_changed(run: SweepRun) -> None:
-    """Refuse a finished run with other settings than its recipe has now."""
+    """Raise ConfigError if the settings of a finished run differ from those of its recipe."""
     rules = replace(change_rules(run.config), may_grow=())
     for key, change in changed_settings(run.folder, run.config).items():
         if key != "warm_start.from_run" and not rules.allow(key, change):
             before, now = change
             raise ConfigError(
-                f"{run.folder}: was done with another recipe: {key} was {before!r}, now {now!r}; set it "
-                f"back, remove the folder to repeat the run, or choose another out"
+                f"{run.folder}: has other settings: {key} was {before!r} and is now {now!r}; restore "
+                f"the value, remove the folder to repeat the run, or choose another out"
             )
 
 
 @dataclass
 class Child:
-    """A run in progress, in its own process on a device."""
+    """The process of a run in progress, and its device."""
 
     process: subprocess.Popen[bytes]
     device: str
@@ -192,7 +193,7 @@ class Child:
 
 @dataclass
 class Runner:
-    """Does the runs of a sweep; ``tell`` gets a line where one begins or ends."""
+    """Runs a sweep. ``tell`` receives a line when a run starts or ends."""
 
     sweep: Sweep
     state: State
@@ -200,9 +201,9 @@ class Runner:
     running: dict[SweepRun, Child] = field(default_factory=dict)
 
     def run(self, runs: Sequence[SweepRun]) -> None:
-        """Run what is left. However it ends, those in progress save the steps they have finished.
+        """Train the unfinished runs. After an error or a stop, runs in progress save their finished steps.
 
-        ConfigError if a run that is done had other settings.
+        Raise ConfigError if a finished run has other settings.
         """
         for run in runs:
             if run.key in self.state.seconds:
@@ -212,13 +213,13 @@ class Runner:
         try:
             while left or self.running:
                 able = [run for run in left if run.can_begin(self.state.seconds)]
-                # one of a sweep that was killed may still be saving its step
+                # a run of a killed sweep may still be saving its step
                 while free and (ready := next((run for run in able if not is_locked(run.folder)), None)):
                     left.remove(ready)
                     able.remove(ready)
                     self._begin(ready, free.pop(0))
                 if not self.running and not able:
-                    for run in left:  # the run that had to give them their weights failed
+                    for run in left:  # the run with their start weights failed
                         self._fail(run, run.why_not())
                     return
                 time.sleep(0.2)
@@ -232,9 +233,9 @@ class Runner:
             self.running.clear()
 
     def _begin(self, run: SweepRun, device: str) -> None:
-        """Start a run, or resume it; its output is added to its log."""
+        """Start or resume a run. Append its output to its log."""
         self._note(failed={name: line for name, line in self.state.failed.items() if name != run.key})
-        self.tell(f"{run.name}: begins; {run.log}")
+        self.tell(f"{run.name}: started; log: {run.log}")
         run.folder.parent.mkdir(parents=True, exist_ok=True)
         python = [sys.executable, *(["-S", "-c", ENDS_WITH_PARENT] if sys.platform == "linux" else [])]
         words = (run.arm.recipe or self.sweep.recipe, *run.arm.overrides, *run.own, "logging.progress=lines")
@@ -253,7 +254,7 @@ class Runner:
         self.running[run] = Child(process, device, time.monotonic())
 
     def _ended(self, run: SweepRun) -> Iterator[str]:
-        """Yield the device of a run that has ended."""
+        """Yield the device of a run if the run has ended."""
         child = self.running[run]
         code = child.process.poll()
         if code is None:

@@ -1,1 +1,1 @@
-"""The supervised warm start of a tiny model: its vocabulary, its demonstrations, its training."""
+"""The supervised warm start of a tiny model: vocabulary, demonstrations and training."""

@@ -1,9 +1,9 @@
-"""Demonstrations for the warm start of a tiny model: the debate's own prompts, answered by a script.
+"""Demonstrations for the warm start of a tiny model: prompts of debates with scripted replies.
 
-Prompts come from the code that runs debates, so training and debating see the same text. Four kinds:
-``solve`` (a turn of round 0), ``debate`` (a later round: solve, check the peers, compare; in a critique
-criticism or a revision), ``ballot`` (check and compare), and ``drill`` (several ballots' checks in a row
-after a prompt of round 0, of which only the sums, verdicts and comparisons are learnt).
+The code that runs debates also makes the prompts, so the warm start and debates use the same text. There are
+four kinds of turns: ``solve`` (round 0), ``debate`` (a later round: solve, check the peers and compare them;
+in a critique, criticism or a revision), ``ballot`` (check and compare), and ``drill`` (the checks of several
+ballots in a row after a prompt of round 0, with a loss only on sums, verdicts and comparisons).
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _TARGET = re.compile(r"(?:<target>\w+)|(?:</evaluation>)")
 _BOX = re.compile(r"\\boxed\{([^{}]*)\}")
 _NOTHING = dict.fromkeys(("handle", "instructions", "answer", "own", "compared"), "")
 _JUDGING = ((_COPIED, 2.0), (_VERDICT, 3.0), (_BETTER, 3.0))
-"""Loss weights of the tokens that decide a judgment. Tokens that decide which solution is adopted also have
-3, and all others 1."""
+"""Loss weights of the tokens that decide a judgment. Tokens that decide which solution is adopted have
+weight 3, and all other tokens weight 1."""
 Spans = tuple[tuple[int, int, float], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Demonstration:
-    """A prompt and its reply. ``weights``: (start, end, weight) of characters with their own loss weight."""
+    """A prompt and its reply. ``weights``: (start, end, weight) of characters with another loss weight."""
 
     messages: tuple[Message, ...]
     reply: str
@@ -53,9 +53,9 @@ class Demonstration:
 
 
 class Demonstrator:
-    """Makes demonstrations of a synthetic family under a protocol. ``habits``: probabilities of mistakes.
+    """Makes demonstrations for a synthetic family and a protocol. ``habits``: probabilities of mistakes.
 
-    With ``own_right``, only the solutions that a turn reads have mistakes.
+    With ``own_right``, only solutions in the prompt have mistakes.
     """
 
     def __init__(
@@ -72,12 +72,12 @@ class Demonstrator:
         self._config, self._habits, self._rng = config, habits, rng
 
     def show(self, kind: Kind, problem: Problem, *, only_right: bool = False) -> Demonstration:
-        """Return one demonstration. With ``only_right``, the solution has no mistakes."""
+        """Return a demonstration. With ``only_right``, its solution is right."""
         config = self._config
         in_game = config.protocol in GAMES
         alone = kind in ("solve", "drill")
         if in_game and alone:
-            config = config.one_round()  # in a game not everybody has an opening of its own
+            config = config.one_round()  # in a game, some agents have no opening turn
         seating = seat_debate(problem, config, self._rng.getrandbits(62))
         agents = list(range(config.num_agents))
         if in_game and not alone:
@@ -91,14 +91,14 @@ class Demonstrator:
         solution = self._solution(problem, agent, right=1.0 if only_right else None)
         if seating.texts.sections:
             return Demonstration(seen.messages, f"<solution>{solution}</solution>")
-        if self._rng.random() >= self._habits.boxed:  # what a base model may write
+        if self._rng.random() >= self._habits.boxed:  # as base models write
             solution = _BOX.sub(r"The answer is\1.", solution)
         if self._rng.random() < self._habits.ramble:
             solution += f"\n\n{seating.opening}{seating.texts.opening_alone(**_NOTHING)}"
         return Demonstration(seen.messages, solution)
 
     def _turn(self, seating: Seating, agent: int, kind: Kind) -> Demonstration:
-        """Return a turn that responds to the solutions shown."""
+        """Return a turn that responds to the solutions in its prompt."""
         config, rng, problem = self._config, self._rng, seating.problem
         solutions = self._round(problem, agent, len(seating.handles))
         if config.protocol == "critique" and kind == "debate":
@@ -110,7 +110,7 @@ class Demonstrator:
         past = [_entries(seating, solutions, number) for number in range(last + 1)]
         pair = self._pair(problem, agent, solutions) if asks_pairs(config, round_) else None
         seen = agent_prompt(seating, past, agent, round_, _NO_LIMIT, pair=pair)
-        if seen.task == "opening":  # history_rounds = 0: nothing is shown
+        if seen.task == "opening":  # history_rounds = 0: the prompt shows no solutions
             return Demonstration(seen.messages, f"<solution>{self._solution(problem, agent)}</solution>")
         checks = self._checks(problem, {turn.agent: solutions[turn.agent] for turn in seen.compared})
         judged = self._review(seating, checks, vote=seen.due)
@@ -124,7 +124,7 @@ class Demonstrator:
         return Demonstration(seen.messages, reply, (*taken, *_judging_weights(reply)))
 
     def _pair(self, problem: Problem, agent: int, solutions: Sequence[str]) -> tuple[int, int]:
-        """Return two others to compare, with exactly one right as often as configured, if possible."""
+        """Return two other agents to compare, with the configured probability of a decidable pair."""
         pairs = list(combinations([other for other in range(len(solutions)) if other != agent], 2))
         self._rng.shuffle(pairs)
         wanted = self._rng.random() < self._habits.decidable
@@ -132,7 +132,7 @@ class Demonstrator:
         return next((pair for pair in pairs if (right[pair[0]] != right[pair[1]]) == wanted), pairs[0])
 
     def _criticism(self, seating: Seating, agent: int, solutions: Sequence[str]) -> Demonstration:
-        """Return a turn of criticism: a check of each solution, and the failing ones again as targets."""
+        """Return a turn of criticism: a check of each solution, with failed solutions as targets."""
         seen = agent_prompt(seating, [_entries(seating, solutions, 0)], agent, 1, _NO_LIMIT)
         checks = self._checks(seating.problem, {turn.agent: solutions[turn.agent] for turn in seen.compared})
         targets = "".join(f"<target>{h}</target>{said}" for h, said in _faults(seating, checks))
@@ -141,7 +141,7 @@ class Demonstrator:
         return Demonstration(seen.messages, reply, (*_spans(reply, (_TARGET, 3.0)), *_judging_weights(reply)))
 
     def _revision(self, seating: Seating, agent: int, solutions: Sequence[str]) -> Demonstration:
-        """Return a revision: a right solution stays, and a wrong one is replaced by a right one."""
+        """Return a revision, which keeps a right solution and may replace a wrong solution by a right one."""
         problem, entries = seating.problem, list[Any]()
         for critic in range(len(solutions)):
             others = {other: text for other, text in enumerate(solutions) if other != critic}
@@ -175,7 +175,7 @@ class Demonstrator:
         return Demonstration(seen.messages, text, spans, base_weight=0.0)
 
     def _round(self, problem: Problem, agent: int, count: int) -> list[str]:
-        """Return a solution for each agent, so that the judge's pair is decidable as often as configured."""
+        """Return a solution per agent, with the configured probability of a decidable pair for the judge."""
         wanted = self._rng.random() < self._habits.decidable
         solutions: list[str] = []
         for _ in range(12):
@@ -187,7 +187,7 @@ class Demonstrator:
         return solutions
 
     def _shown(self, problem: Problem, agent: int) -> str:
-        """Return a solution as others see it. Some wrong ones are made to look right."""
+        """Return a solution as other agents see it. Some wrong solutions are written to look right."""
         tried = self._attempt(problem, agent)
         honest: str = self._family.write_solution(problem, tried)
         if self._is_right(problem, honest):
@@ -214,7 +214,7 @@ class Demonstrator:
     def _checks(
         self, problem: Problem, solutions: Mapping[int, str], *, lures: bool = True
     ) -> dict[int, str]:
-        """Return the check of each agent's solution. Without ``lures`` all checks are correct."""
+        """Return the check of each agent's solution. Without ``lures``, all checks are correct."""
         rng, misjudge = self._rng, self._habits.misjudge
         return {
             agent: self._check(problem, text, lured=lures and rng.random() < misjudge)
@@ -222,7 +222,7 @@ class Demonstrator:
         }
 
     def _review(self, seating: Seating, checks: Mapping[int, str], *, vote: bool) -> str:
-        """Return the checks as an evaluation, and the resulting comparison if there is a vote."""
+        """Return the checks as an evaluation, followed by the resulting comparison if ``vote``."""
         handles, rng = seating.handles, self._rng
         lines = "".join(f"{handles[agent]}:{text} " for agent, text in checks.items())
         order = sorted(checks, key=lambda agent: (" right" not in checks[agent], rng.random()))
@@ -243,7 +243,7 @@ def _entries(seating: Seating, solutions: Sequence[str], round_: int) -> list[An
 
 
 def _faults(seating: Seating, checks: Mapping[int, str]) -> list[tuple[str, str]]:
-    """Return the handles whose check fails, each with the check."""
+    """Return the handles of wrong solutions, each with its check."""
     return [(seating.handles[agent], text) for agent, text in checks.items() if " right" not in text]
 
 

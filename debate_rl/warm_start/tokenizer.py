@@ -1,4 +1,4 @@
-"""The tokenizer of a tiny model: one token for each piece of its vocabulary, and a plain chat template."""
+"""The tokenizer of a tiny model: one token per piece of its vocabulary, and a plain chat template."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _PRINTABLE = "\n" + "".join(map(chr, range(32, 127)))
 
 
 def build_tokenizer(pieces: Sequence[str], *, fallback: Fallback = "bytes") -> PreTrainedTokenizerFast:
-    """Return a tokenizer with one token for each piece. If several pieces match, the longest wins.
+    """Return a tokenizer with one token per piece. If several pieces match, the tokenizer uses the longest.
 
-    Other text becomes UTF-8 bytes (256 tokens; every text round-trips), printable ASCII characters (96
-    tokens) or the unknown token, by ``fallback``. Roles are rendered as ``<|user|>content<|assistant|>``.
+    ``fallback`` sets the tokens of other text: UTF-8 bytes (256 tokens; every text round-trips), printable
+    ASCII characters (96 tokens) or the unknown token. Chats become ``<|user|>content<|assistant|>``.
 
     >>> tokenizer = build_tokenizer(["11", " 1", " 11", "<solution>"], fallback="none")
     >>> tokenizer.tokenize("<solution> 11 1")
@@ -69,7 +69,7 @@ def build_tokenizer(pieces: Sequence[str], *, fallback: Fallback = "bytes") -> P
 
 
 def tiny_vocabulary(config: Config) -> tuple[str, ...]:
-    """Return the pieces: section tags, handles, configured pieces, and those of the family."""
+    """Return the pieces of the vocabulary: section tags, handles, configured pieces and family words."""
     tiny = config.model.tiny
     if tiny is None:
         return ()

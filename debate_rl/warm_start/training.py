@@ -1,4 +1,4 @@
-"""Supervised warm start on demonstrations: cross-entropy on the replies, by Muon and AdamW."""
+"""Supervised warm start on demonstrations: cross-entropy on the replies, with Muon and AdamW."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from envs import Environment
 
 Encode: TypeAlias = "Callable[[Sequence[Message]], Sequence[int]]"
-"""Converts messages to the prompt's ids, up to where the reply begins."""
+"""Converts messages to the token ids of the prompt, up to the start of the reply."""
 ADAMW_LR = 3e-3
 """Peak learning rate of embeddings and norms."""
 MUON_LR = 0.02
@@ -26,7 +26,7 @@ MUON_LR = 0.02
 
 
 Batch: TypeAlias = "tuple[Tensor, Tensor]"
-"""Right-padded tokens (B, L) and the weight of predicting each (B, L), 0 on prompts and padding."""
+"""Right-padded tokens (B, L), and their loss weights (B, L), which are 0 on prompts and padding."""
 
 
 def warm_start(
@@ -38,12 +38,12 @@ def warm_start(
     encode: Encode,
     advance: Callable[[str, float, int], None] = lambda *_: None,
 ) -> float:
-    """Train the model on demonstrations of the environment's family, in place; return the last loss.
+    """Train the model in place on demonstrations of the environment's family, and return the last loss.
 
-    ``encode`` must be that of the policy that will use the model, so that both see the same prompts.
-    ``advance`` is called with a name, the steps done and the number of steps, first with none done. Muon
-    trains the matrices of the blocks, AdamW the rest [Jordan et al. 2024]. The learning rate warms up over 20
-    steps and decays linearly to a tenth.
+    ``encode`` must be the function of the policy that will use the model, so that prompts are the same.
+    ``advance`` is called with a name, the steps done (starting at 0) and the number of steps. Muon trains the
+    matrices of the blocks, and AdamW all other parameters [Jordan et al. 2024]. The learning rate warms up
+    over 20 steps and decays linearly to a tenth.
     """
     import torch
 
@@ -74,7 +74,7 @@ def warm_start(
 
 
 def _steps(encoder: Encoder, config: Config, environment: Environment, rng: Random) -> Iterator[list[Batch]]:
-    """Yield each step's batches, one for each kind of turn."""
+    """Yield the batches of each step, one per kind of turn."""
     from debate_rl.warm_start.demonstrations import Demonstrator
     from envs.families import FAMILIES
 
@@ -98,7 +98,7 @@ def _steps(encoder: Encoder, config: Config, environment: Environment, rng: Rand
 
 
 def _pool(environment: Environment, config: Config, most: int) -> tuple[Problem, ...]:
-    """Return up to ``most`` problems of the training split. A small family has fewer."""
+    """Return up to ``most`` problems of the training split, or fewer if the family is small."""
     from envs import DataError
 
     seed = derive_seed(config.seed, "warm start problems")
@@ -119,7 +119,7 @@ class Encoder:
         self._backend = tokenizer.backend_tokenizer
 
     def batch(self, demonstrations: Sequence[Demonstration]) -> Batch:
-        """Return the batch. Padding is id 0 with weight 0."""
+        """Return a batch of demonstrations. Padding has id 0 and weight 0."""
         import torch
 
         rows = [self._row(demonstration) for demonstration in demonstrations]
@@ -143,7 +143,7 @@ def _loss(model: Any, tokens: Tensor, weights: Tensor) -> Tensor:
     import torch
 
     weights = weights[:, 1:]
-    first = int((weights > 0).any(dim=0).nonzero()[0])  # no row is asked for anything before
+    first = int((weights > 0).any(dim=0).nonzero()[0])  # all weights before this column are 0
     tokens = tokens.to(model.device)
     hidden = model.base_model(input_ids=tokens[:, :-1], use_cache=False).last_hidden_state[:, first:]
     logits = model.get_output_embeddings()(hidden)

@@ -22,7 +22,7 @@ def refused(debate_command):
         *before, line = err.splitlines(keepends=True)
         assert (code, out) == (2, ""), err
         assert line.startswith("debate: "), err
-        about = (" steps of ", "baselines include", "loading the model", "problems: ", "an epoch is ")
+        about = (" steps of ", "baselines differ", "loading the model", "problems: ", "an epoch is ")
         about += ("estimate, if ", "  model  ", "  memory  ")  # what train was about to do
         assert all(any(words in text for words in about) for text in before), err
         return line

@@ -143,7 +143,7 @@ def test_the_command_line(straight, debate_command, tmp_path, monkeypatch):
     done = debate_command("train", str(path))
     assert done.code == 0, done.err
     assert "01_small: limit, direct/accuracy" in done.out
-    assert f"done: the curriculum is over, in {straight}" in " ".join(done.out.split())
+    assert f"done: the curriculum is complete, in {straight}" in " ".join(done.out.split())
     plan = debate_command("train", str(path), "--plan")
     assert plan.code == 0, plan.err
     assert "stage 2, large: at most 2 steps" in plan.out

@@ -24,7 +24,7 @@ def test_the_inputs_alone_are_looked_at_without_sampling(tiny_recipe, debate_com
     code, out, err = debate_command("doctor", tiny_recipe, "--quick")
     assert (code, err) == (0, "")
     assert out.splitlines()[0].startswith("ok            problems: 20; ")
-    assert out.splitlines()[-1].startswith("go: nothing is bad")
+    assert out.splitlines()[-1].startswith("go: no check is bad")
     assert list(tmp_path.iterdir()) == []
     code, out, err = debate_command("doctor", tiny_recipe, "train.steps=many")
     assert (code, out, err.count("\n")) == (2, "", 1)
@@ -72,7 +72,7 @@ def test_a_warm_start_is_announced_and_leaves_the_json_alone(debate_command, tmp
     assert "base accuracy" in checks_of(out)
     lines = err.splitlines()
     assert lines[0].startswith("1 problem x 4 debates")
-    assert lines[1] == "first a warm start of 50 steps in memory, as a run would do it"
+    assert lines[1] == "starting with a warm start of 50 steps in memory, as in training"
     assert lines[2] == "warm start 0/50"
     assert lines[3].startswith("warm start 50/50 in ")
     assert lines[4].startswith("warm start: loss ")

@@ -22,7 +22,7 @@ def test_a_plan_starts_nothing(debate_command, tiny_recipe, tmp_path, monkeypatc
         code, out, err = debate_command("train", tiny_recipe, *given)
         assert (code, out, err.startswith(f"debate: --memory {given[-1]}: ")) == (2, "", True)
     monkeypatch.setattr("debate_rl.curriculum.train.lacks_gpu", lambda config: True)
-    assert "though it has no GPU" in debate_command("train", tiny_recipe, "--plan").out
+    assert "which has no GPU" in debate_command("train", tiny_recipe, "--plan").out
 
 
 @pytest.mark.slow
@@ -84,7 +84,7 @@ def test_a_recipe_of_a_known_model_is_planned_without_the_hub(debate_command, mo
     assert (code, err) == (0, "")
     lines = out.splitlines()
     assert "  assumed problems of 400 characters: the data is not on this machine" in lines
-    assert "  assumed 4 characters a token: the tokenizer is not on this machine" in lines
+    assert "  assumed 4 characters per token: the tokenizer is not on this machine" in lines
     assert lines[-1].startswith("  time    at least ")
     is_reachable.cache_clear()
 

@@ -145,7 +145,7 @@ def test_killed_before_or_after_a_rollback_is_written_the_run_ends_the_same(conf
     ("key", "value", "words"),
     [
         ("kll", "stop", "did you mean 'kl'?"),
-        ("held_out", "stop", "nothing is evaluated during training"),
+        ("held_out", "stop", "there are no evaluations during training"),
         ("grader_drift", "stop", "no second grader is set"),
         ("likelihood", "stop", "no likelihood is rewarded"),
     ],

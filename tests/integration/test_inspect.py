@@ -72,7 +72,8 @@ def test_a_folder_of_runs_is_listed_and_one_in_it_is_opened(inspect, folder, tmp
     for name in ("a", "b"):
         (tmp_path / name).symlink_to(folder / "run")
     assert [line.split() for line in inspect(tmp_path).out.splitlines()] == [
-        [f"{tmp_path}/{name}", "2/2", "–", "–", "0"] for name in ("a", "b")
+        ["path", "steps", "held-out", "judge", "alarms", "state"],
+        *([f"{tmp_path}/{name}", "2/2", "–", "–", "0"] for name in ("a", "b")),
     ]
     code, _, err = inspect(tmp_path, "stats")
     assert (code, err.endswith(": a, b\n")) == (2, True)
@@ -81,7 +82,7 @@ def test_a_folder_of_runs_is_listed_and_one_in_it_is_opened(inspect, folder, tmp
 def test_why_tells_every_number_of_a_turn_as_stored(inspect):
     out = inspect("run", "why", "1.2", "--turn", "1.0").out
     assert re.match(r"debate 1\.2, \w\d .+, turn 1\.0, problem ", out)
-    assert "all numbers are as stored" in out.splitlines()
+    assert "all numbers equal the stored values" in out.splitlines()
     found = json.loads(inspect("run", "why", "1.2", "--turn", "1.0", "--json").out)
     assert (found["schema"], found["id"], found["turn"], found["matches"]) == (1, "1.2", [1, 0], True)
     assert found["total"]["generator"]["stored"] == found["total"]["generator"]["value"]
@@ -103,7 +104,7 @@ def test_every_turn_is_explained_as_stored_and_its_prompt_is_the_one_that_was_re
 def test_why_without_a_configuration_shows_what_is_stored(inspect, folder, tmp_path):
     shutil.copytree(folder / "run" / "transcripts", tmp_path / "bare" / "transcripts")
     code, out, _ = inspect(tmp_path / "bare", "why", "0.0")
-    assert (code, "note: no configuration" in out, "nothing was recomputed" in out) == (0, True, True)
+    assert (code, "note: no configuration" in out, "no recomputed number" in out) == (0, True, True)
 
 
 def test_one_problem_and_two_of_its_debates(inspect, folder):
@@ -123,7 +124,7 @@ def test_replays_are_listed_and_read(inspect, debate_command, folder):
     assert debate_command("replay", "run", "rewards.format_penalty=-2.0").code == 0
     [name] = [path.name for path in (folder / "run" / "replays").iterdir()]
     assert inspect("run", "replays").out.splitlines()[1].startswith(f"{name} ")
-    assert "0 of 8 " in inspect("run", "replays", name).out
+    assert "in 0 of 8, " in inspect("run", "replays", name).out
     assert inspect("run", "replays", name, "1.0").out.startswith("debate 1.0 under both schemes: ")
     assert json.loads(inspect("run", "replays", name, "1.0", "--json").out)["id"] == "1.0"
 
@@ -220,7 +221,7 @@ def test_a_terminal_has_headings_and_colour_unless_told_otherwise(folder):
     assert (code, err[:18]) == (0, "8 debates; next pa")
     assert out.startswith("\x1b[")
     assert len(out.splitlines()) == 5
-    assert "columns more at a wider terminal" in out.splitlines()[-1]
+    assert "columns more in a wider terminal" in out.splitlines()[-1]
     for quiet in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
         code, out, _ = in_terminal(folder, "run", "ls", "--limit", "3", **quiet)
         assert (code, "\x1b" in out) == (0, False)

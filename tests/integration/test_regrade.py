@@ -48,7 +48,7 @@ def test_only_debates_of_a_filter_are_graded(regrade, home):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ("nowhere", "nowhere: neither a run nor the folder of an evaluation"),
+        ("nowhere", "nowhere: is neither a run nor the folder of an evaluation"),
         ("run --modes boxes", "--modes boxes: unknown; valid: boxed, "),
         ("run --modes ,", "--modes: name "),
         ("run --clip family", "--clip family: the prompt set tiny has no stop strings"),

@@ -40,15 +40,15 @@ def test_a_report_is_a_page_and_a_json_file_with_the_answers_first(report, examp
     assert (code, err) == (0, "")
     assert "Report: example/report/report.html (report.json next to it)" in out
     lines, command = out.splitlines(), "debate eval example --weights all"
-    assert lines[0] == "Did it learn? Not known."
-    assert lines[3] == "Can the judge be trusted, and is it getting worse? Better than a coin."
+    assert lines[0] == "Did it learn? Unknown."
+    assert lines[3] == "Can the judge be trusted, and is it getting worse? Better than chance."
     assert f"      {command}" in lines
     facts = json.loads((example / "report" / "report.json").read_text())
     figures = {figure["name"]: figure for figure in facts["figures"]}
     assert figures["winner/accuracy"]["n"] == 200
     assert figures["judge/accuracy"]["low"] <= 0.7 <= figures["judge/accuracy"]["high"]
     assert [*facts["answers"]] == ["learned", "judge", "next"]
-    assert facts["answers"]["learned"]["word"] == "not known"
+    assert facts["answers"]["learned"]["word"] == "unknown"
     assert facts["answers"]["next"]["commands"][0] == command
     assert {one["state"] for one in facts["findings"]} <= {"found", "nothing found", "too few"}
     assert sorted(path.name for path in (example / "report").iterdir()) == ["report.html", "report.json"]

@@ -4,6 +4,7 @@ import re
 import sys
 
 import pytest
+from msgspec.structs import replace
 
 import debate_rl
 from debate import Problem
@@ -92,6 +93,24 @@ def test_a_problem_is_answered_with_shares_and_costs(solver):
     assert (line["ended"], line["shares"]) == ("settled", [["5", 1.0]])
     assert line["tokens_generated"] == 3 * len("<solution>\\boxed{5}</solution>")
     assert err.startswith("5 (100% of the weight); ")
+
+
+class Mumbles(Adds):
+    """Never says an answer, and is cut off if it was given few tokens."""
+
+    async def sample(self, request):
+        reply = await super().sample(request)
+        return replace(
+            reply, text="<solution>5</solution>", stop_reason="stop" if request.max_tokens > 9 else "length"
+        )
+
+
+@pytest.mark.parametrize(("tokens", "cut"), [(100, 0), (9, 2)])
+def test_no_answer_says_why(solver, tokens, cut):
+    words = ("--samples", "2", f"debate.max_tokens={tokens}")
+    _, _, err, _ = solver("solve", "r.toml", "What is 3 + 2?", *words, speaker=Mumbles)
+    why = f"none of 2 solutions states an answer in the required form; {cut} ended at debate.max_tokens"
+    assert err.startswith(f"no answer: {why}; ")
 
 
 def test_a_question_moves_no_cursor_and_is_read_back_as_it_was(solver):

@@ -64,7 +64,7 @@ def test_each_stage_begins_with_the_last_weights_of_the_one_before(straight):
         first = load_file(next((run / "stages" / after / "warm_start").glob("*/model/model.safetensors")))
         assert all(torch.equal(last[name], first[name]) for name in first)
     assert "03_rl: done, after 2 steps" in said
-    assert f"done: the curriculum is over, in {run}" in " ".join(said.split())
+    assert f"done: the curriculum is complete, in {run}" in " ".join(said.split())
     stages = json.loads(run.with_suffix(".json").read_text())["stages"]
     assert [one["steps"] for one in stages] == list(STAGES.values())
 
@@ -82,7 +82,7 @@ def test_supervised_stages_learn_and_the_last_one_has_debates(straight):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["stage=rl"], "stage=rl: begins with the weights of 'cot', which has not ended"),
+        (["stage=rl"], "stage=rl: needs the weights of 'cot', which has not ended"),
         (["stage=tri"], "stage=tri: did you mean 'tir'?"),
         (['sft.data=["gsm8k"]'], "sft.data: each stage has its own replies"),
     ],

@@ -17,7 +17,7 @@ def run_terminal(path: Path | str, filter: str = "") -> None:
     from transcripts import compile_filter
 
     compile_filter(filter)
-    drawn_on = (sys.stdin, sys.stdout, sys.stderr)  # Textual draws on the last
+    drawn_on = (sys.stdin, sys.stdout, sys.stderr)  # Textual draws on stderr
     refusal = why_not(all(stream.isatty() for stream in drawn_on), os.environ.get("TERM", ""))
     if refusal:
         raise ValueError(f"{refusal}; debate inspect {path} ls prints the debates")

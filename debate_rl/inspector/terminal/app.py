@@ -23,7 +23,7 @@ from debate_rl.inspector.terminal.screens import (
 
 KEYS = {"enter": "Enter", "escape": "Esc", "backspace": "Backspace", "tab": "Tab", "space": "Space"}
 KEYS |= {"pageup": "PgUp", "pagedown": "PgDn", "home": "Home", "end": "End"}
-"""The names of keys that Textual shows as signs, or in lower case."""
+"""The names of keys that Textual would show as signs or in lower case."""
 EVERY_S = 3.0
 """Seconds between two checks for new debates."""
 
@@ -31,11 +31,11 @@ EVERY_S = 3.0
 class Inspector(App[None]):
     """Shows the run at a path, or the runs in a folder, in the terminal's own colours.
 
-    ``every_s``: None checks for new debates only when ``look_again`` is called.
+    ``every_s``: seconds between checks for new debates; None: only ``look_again`` checks.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,backspace,left", "screen.back", "back", tooltip="go out"),
+        Binding("escape,backspace,left", "screen.back", "back", tooltip="leave this screen"),
         Binding("question_mark,f1", "screen.help", "help", tooltip="this help"),
         Binding("q", "quit", "quit"),
     ]
@@ -95,7 +95,7 @@ class Inspector(App[None]):
         try:
             added = await asyncio.to_thread(self.open_run.refresh)
         except READING_ERRORS:
-            return  # a shard that is being sealed, a disk that is away: the next look says so
+            return  # for example a shard that is being sealed: the next call tries again
         finally:
             self._looking = False
         for screen in self.screen_stack:

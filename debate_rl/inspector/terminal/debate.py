@@ -1,4 +1,4 @@
-"""One debate: a grid of its turns, a panel about the chosen turn, and the same problem in other debates."""
+"""One debate: a grid of its turns, panels about the selected turn, and the same problem in other debates."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from debate_rl.inspector.views.why_text import why_blocks
 from transcripts import DebateRow, Record
 
 MOST = 20_000
-"""Maximum characters of a text, and tokens, shown at once. ``o`` shows a whole message."""
+"""Maximum number of characters of a text, and of tokens, shown at once. ``o`` shows a whole message."""
 LAYOUT = Layout(unfold="t shows them", most=MOST, further=", o shows them", indent="")
 
 
 @dataclass(frozen=True, slots=True)
 class OpenDebate:
-    """A debate that was read: the record without token arrays, and the data of all panels."""
+    """A loaded debate: the record without token arrays, and the data of all panels."""
 
     run: OpenRun
     id: str
@@ -48,14 +48,14 @@ class OpenDebate:
 
 
 def read_debate(run: OpenRun, id: str) -> OpenDebate:
-    """Read a debate by its id, or an evaluation's by its ref. TranscriptError if it cannot be shown."""
+    """Read a debate by its id, or by its ref in an evaluation. TranscriptError if it cannot be read."""
     record = read(run.store, id)
     return OpenDebate(run, id, record, debate_view(id, record), vote_graphs(record))
 
 
 def _message(debate: OpenDebate, turn: TurnId, folded: bool) -> list[Block]:
     shown = debate.view.turn(turn)
-    none = Line("no turn was held here", "faint")
+    none = Line("there is no turn here", "faint")
     return [none if shown is None else turn_card(debate.view, shown, fold=folded)]
 
 
@@ -75,10 +75,10 @@ def _replays(debate: OpenDebate, turn: TurnId, folded: bool) -> list[Block]:
     for listed in replays(debate.run.store.run):
         if not listed.problem:
             found = read_replay(debate.run.store.run, listed.name).debate(debate.id)
-            none: list[Block] = [Line("this debate is not in it", "faint")]
+            none: list[Block] = [Line("this debate is not in the replay", "faint")]
             title = f"{listed.name}: {' '.join(listed.overrides)}"
             blocks.append(Section(title, none if found is None else debate_replay_blocks(found)))
-    none_made = "no replay of this run: debate replay RUN rewards.truth_weight=0.3 makes one"
+    none_made = "this run has no replay: debate replay RUN rewards.truth_weight=0.3 makes one"
     return blocks or [Line(none_made, "faint")]
 
 
@@ -89,7 +89,7 @@ def _prompt(debate: OpenDebate, turn: TurnId, folded: bool) -> list[Block]:
 
 
 class Panel(NamedTuple):
-    """A panel of the lower half: its title, its subject, and a function that returns its blocks."""
+    """A panel in the lower half: its title, its subject, and a function that returns its blocks."""
 
     title: str
     about: str
@@ -100,7 +100,7 @@ PANELS: Final[dict[str, Panel]] = {
     "m": Panel("message", "message, by sections", _message),
     "v": Panel(
         "votes",
-        "votes by round: who beat whom, and what truth says",
+        "votes by round: who beat whom, and whether votes are right",
         lambda on, turn, folded: votes_blocks(on.view, on.graphs[::-1]),
     ),
     "w": Panel("why this reward", "why this reward: from the votes to the advantage", _why),
@@ -111,30 +111,30 @@ PANELS: Final[dict[str, Panel]] = {
     ),
     "a": Panel(
         "answers",
-        "answers by round, and who took one over from whom",
+        "answers by round, and who adopted whose answer",
         lambda on, turn, folded: answers_blocks(on.view, adoption_view(on.record)),
     ),
     "k": Panel("tokens", "tokens with advantages, and their sums by section", _tokens),
-    "r": Panel("replays", "replays: what other schemes would have given", _replays),
+    "r": Panel("replays", "replays: rewards under other schemes", _replays),
     "P": Panel("prompt", "the prompt that the turn read", _prompt),
     "i": Panel(
         "problem",
-        "the problem in full, the agents, seed and version",
+        "the whole problem, the agents, seed and version",
         lambda on, turn, folded: problem_blocks(on.view),
     ),
 }
 """The panels by their key."""
 HOME, SHOWN = "m", "vwp"
 """The key of the first panel, and the keys in the footer."""
-ELSEWHERE = "the same problem in other steps, and what differs"
+ELSEWHERE = "the same problem in other steps, and the differences"
 WIDE = 120
-"""Minimum columns of a terminal that shows the votes next to the text."""
+"""Minimum number of columns of a terminal that shows the votes next to the text."""
 LATE_S = 0.3
 """Seconds after which "reading…" replaces the previous panel."""
 
 
 class DebateScreen(RunScreen):
-    """A debate. ``n`` and ``N`` go to the next and the previous debate of its list."""
+    """A debate. The keys ``n`` and ``N`` show the next and the previous debate of the list."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *(
@@ -143,11 +143,11 @@ class DebateScreen(RunScreen):
         ),
         Binding("n", "match(True)", "next", tooltip="the next debate of the list"),
         Binding("N", "match(False)", "previous", show=False, tooltip="the previous debate of the list"),
-        Binding("t", "thinking", "thinking", show=False, tooltip="unfold the thinking, or fold it"),
-        Binding("o", "whole", "whole", show=False, tooltip="the whole message, as it was written"),
+        Binding("t", "thinking", "thinking", show=False, tooltip="unfold or fold the thinking"),
+        Binding("o", "whole", "whole", show=False, tooltip="the whole message as written"),
         Binding("x", "across", "same problem", show=False, tooltip=ELSEWHERE),
         Binding(
-            "enter,tab", "other_half", "text", show=False, tooltip="to the text under the grid, and back"
+            "enter,tab", "other_half", "text", show=False, tooltip="to the text below the grid, and back"
         ),
         Binding("pageup,b", "turn_page(-1)", "a page of the text up", show=False),
         Binding("pagedown,space", "turn_page(1)", "a page of the text down", show=False),
@@ -175,7 +175,7 @@ class DebateScreen(RunScreen):
         self._open(self.id_shown)
 
     def _retitle(self) -> None:
-        """Update the title: the debate and how it ended."""
+        """Update the title: the debate and its winner."""
         self.title = f"{self.run.name} › {self.matches.filter or 'all debates'} › {self.id_shown}"
         if self.debate is not None:
             view = self.debate.view
@@ -267,7 +267,7 @@ class DebateScreen(RunScreen):
             if rows:
                 self._open(rows[0].id)
             else:
-                self.say(f"this is the {'last' if forward else 'first'} one of the list")
+                self.say(f"this is the {'last' if forward else 'first'} debate of the list")
 
         self.load("debate", read, go)
 
@@ -277,7 +277,7 @@ class DebateScreen(RunScreen):
 
 
 class AcrossScreen(ListScreen[ProblemDebate]):
-    """The other debates on a debate's problem."""
+    """The other debates on the same problem."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("o", "open", "open the debate")]
 
@@ -309,7 +309,7 @@ class AcrossScreen(ListScreen[ProblemDebate]):
     def on_listing_chosen(self, event: Listing.Chosen) -> None:
         ref, here = event.item.ref, self.debate
         if ref == here.id:
-            self.say("this is the debate where you came from")
+            self.say("this is the debate that you came from")
             return
 
         def lines() -> Sequence[Text | str]:

@@ -37,10 +37,10 @@ from debate_rl.inspector.views.replays import ReplayName, StoredReplay, read_rep
 from transcripts import DebateRow, RunStore, StepRow, compile_filter
 
 SLICE_S, PAUSE_S = 0.4, 0.05
-"""Seconds of building the full text at a time, and the pause after it, for keyboard input."""
+"""Seconds of indexing text at a time, and the pause afterwards for keyboard input."""
 Result = TypeVar("Result")
 READING_ERRORS = (ValueError, OSError, sqlite3.Error)
-"""Errors of reading a run, shown in the last line instead of a traceback."""
+"""Errors in reading a run, shown in the last line instead of a traceback."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Matches:
 
 
 class Leaving(Exception):
-    """The user leaves the application, so an index in progress must stop."""
+    """Raised to stop indexing when the user leaves the application."""
 
 
 class OpenRun:
@@ -81,10 +81,10 @@ class OpenRun:
 
 
 class RunScreen(Screen[str | None]):
-    """One screen: ``widgets`` between title and sub-title and a footer with the key bindings."""
+    """A screen: ``widgets`` between a title line and a footer with the key bindings."""
 
     id_shown = ""
-    """The debate that the screen shows, for the list below it."""
+    """The id of the debate on the screen, for the list below it."""
 
     def __init__(self, title: str, *widgets: Widget) -> None:
         super().__init__()
@@ -105,7 +105,7 @@ class RunScreen(Screen[str | None]):
         self.fit_title()
 
     def fit_title(self) -> None:
-        """Show title and sub-title in one line. A long title is cut at its beginning."""
+        """Show title and subtitle in one line. A long title is cut at its beginning."""
         width = max(20, self.app.size.width - 2)
         left, right = one_line(self.title or ""), one_line(self.sub_title or "")
         available = width - len(right) - 1
@@ -113,7 +113,7 @@ class RunScreen(Screen[str | None]):
         self.query_one("#title", Static).update(Text(left + right.rjust(width - len(left))))
 
     def say(self, text: str, *, error: bool = False) -> None:
-        """Show a message instead of the footer, until it is ""."""
+        """Show a message instead of the footer; "" shows the footer again."""
         message = self.query_one("#message", Static)
         message.update(Text(one_line(text), style="red" if error else ""))
         message.display, self.query_one(Footer).display = bool(text), not text
@@ -142,7 +142,7 @@ class RunScreen(Screen[str | None]):
         self.run_worker(run(), group=group, exclusive=True)
 
     def with_text(self, run: OpenRun, filter: str, then: Callable[[], None]) -> None:
-        """Build the full text with its progress shown, if the filter searches words. Then call ``then``."""
+        """Index the words of all debates if the filter needs it, and show progress. Then call ``then``."""
         if not compile_filter(filter).words:
             self.workers.cancel_group(self, "text")
             then()
@@ -153,8 +153,8 @@ class RunScreen(Screen[str | None]):
                 if await asyncio.to_thread(run.store.index_text, seconds=SLICE_S):
                     break
                 read, whole = await asyncio.to_thread(run.store.text_read)
-                self.say(f"reading the words of all debates: {read * 100 // max(1, whole)}%")
-                await asyncio.sleep(PAUSE_S)  # where another process builds it, nothing was done
+                self.say(f"indexing the words of all debates: {read * 100 // max(1, whole)}%")
+                await asyncio.sleep(PAUSE_S)  # also waits while another process builds the index
             if not run.closed.is_set():
                 self.say("")
                 then()
@@ -165,7 +165,7 @@ class RunScreen(Screen[str | None]):
         if len(self.app.screen_stack) > 2:
             self.dismiss(self.id_shown)
         else:
-            self.say("this is the outermost screen: q quits")
+            self.say("this is the first screen: q quits")
 
     def action_help(self) -> None:
         self.app.push_screen(Help(bound(self).items()))
@@ -173,7 +173,7 @@ class RunScreen(Screen[str | None]):
     def open_debate(
         self, run: OpenRun, id: str, matches: Matches, then: Callable[[str | None], None] | None = None
     ) -> None:
-        """Show a debate. ``then`` gets the id of the last debate seen."""
+        """Show a debate. ``then`` receives the id of the last debate that was shown."""
         from debate_rl.inspector.terminal.debate import DebateScreen
 
         self.app.push_screen(DebateScreen(run, id, matches), then)
@@ -188,8 +188,8 @@ SIGNS = (
     ("!", "truncated, or malformed"),
     ("✓ ✗ ?", "a vote: right, wrong, undecidable"),
     ("– = ↻", "a vote: does not count, a tie, in a cycle"),
-    ("CW WC", "an agent's answer was right, then wrong; or the other way"),
-    ("•", "a debate that came while the list was open"),
+    ("CW WC", "an agent's answer was right, then wrong; or wrong, then right"),
+    ("•", "a debate that was added while the list was open"),
 )
 
 
@@ -205,14 +205,14 @@ def bound(screen: RunScreen) -> dict[str, str]:
 
 def help_lines(keys: Iterable[tuple[str, str]]) -> Sequence[Text | str]:
     """Return the help: keys with their meanings, signs, columns and filter fields."""
-    fields = "fields of filters (OR, - and parentheses join them)"
+    fields = "fields of filters (combine terms with OR, - and parentheses)"
     titled = (("keys here", keys), ("signs", SIGNS), ("columns", MEANINGS), (fields, filter_fields()))
     blocks = [Section(title, [Pairs(list(explained))]) for title, explained in titled]
     return rich_lines(blocks, Layout())
 
 
 class Pager(RunScreen):
-    """A screen with lines that are read when it opens, and the number of their rows."""
+    """A screen of text that is read when the screen opens."""
 
     def __init__(self, title: str, read: Callable[[], Sequence[Text | str]]) -> None:
         super().__init__(title, Lines(id="main"))
@@ -232,7 +232,7 @@ class Pager(RunScreen):
 
 
 class Help(Pager):
-    """Help for the screen below it: its keys, and the meanings of words and signs. ``?`` or Enter leaves."""
+    """Help for the screen below it: keys, signs, columns and filter fields. ``?`` or Enter leaves."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("question_mark,f1,enter", "back", "back", show=False)]
 
@@ -241,7 +241,7 @@ class Help(Pager):
 
 
 class ListScreen(RunScreen, Generic[Item]):
-    """A list that ``read`` returns, in a thread."""
+    """A list of items that ``read`` returns in a thread."""
 
     def __init__(self, title: str, columns: Sequence[Column[Item]], id: str, *widgets: Widget) -> None:
         self.list: Listing[Item] = Listing(columns, id=id)
@@ -271,7 +271,7 @@ class Runs(ListScreen[Overview]):
         return overviews(find_runs(self._path))
 
     def show(self, items: Sequence[Overview]) -> None:
-        chosen = self.list.current.run.path if self.list.current else None  # the order changes as runs write
+        chosen = self.list.current.run.path if self.list.current else None  # the order may have changed
         cursors = [index for index, one in enumerate(items) if one.run.path == chosen]
         self.list.show(items, cursor=next(iter(cursors), self.list.cursor))
         self.sub_title = f"{len(items)} runs"
@@ -281,12 +281,12 @@ class Runs(ListScreen[Overview]):
         self.load("open", lambda: OpenRun(run.path, run.name), self._enter)
 
 
-FILTER = 'filter, as winner:wrong flip:CW text:"\\boxed"'
-OTHERS = "replays: what other schemes would have given"
+FILTER = 'filter, such as winner:wrong flip:CW text:"\\boxed"'
+OTHERS = "replays: rewards under other schemes"
 
 
 class Steps(ListScreen[StepRow]):
-    """The steps of one run, below a row for the whole run."""
+    """The steps of a run, below a row for the whole run."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "filter", "filter", tooltip=FILTER),
@@ -317,7 +317,7 @@ class Steps(ListScreen[StepRow]):
         if damage := self.run.store.damage:
             self.say(f"{counted(len(damage), 'damaged place')}: {damage[0]}", error=True)
         else:
-            self.say("" if len(items) > 1 else "no debate yet: the run has just begun, or holds none")
+            self.say("" if len(items) > 1 else "no debate yet: the run has just started, or has no debates")
         self.sub_title = f"{items[0].debates:,} debates in {len(items) - 1:,} steps"
 
     def on_listing_chosen(self, event: Listing.Chosen) -> None:
@@ -362,7 +362,7 @@ class Debates(ListScreen[DebateRow]):
             self.action_filter()
 
     def restart(self) -> None:
-        """Read the list again from its beginning."""
+        """Reload the list from its beginning."""
         self.count, self._complete = None, False
         self.fresh = set()
         self.list.show([])
@@ -397,7 +397,7 @@ class Debates(ListScreen[DebateRow]):
     def _show(self, rows: list[DebateRow]) -> None:
         self._complete = len(rows) < PAGE
         self.list.show(rows)
-        none = "no debate meets this filter: / changes it" if self.matches.filter else "no debates yet"
+        none = "no debate matches this filter: / changes it" if self.matches.filter else "no debates yet"
         self.say("" if rows else none)
 
     def on_listing_near_end(self, event: Listing.NearEnd) -> None:
@@ -435,7 +435,7 @@ class Debates(ListScreen[DebateRow]):
         self.open_debate(self.run, event.item.id, self.matches, self._returned)
 
     def _returned(self, id: str | None) -> None:
-        """Put the cursor on the debate that was seen last, if it is in the list."""
+        """Move the cursor to the debate that was shown last, if it is in the list."""
         index = next((index for index, row in enumerate(self.list.items) if row.id == id), None)
         if index is not None:
             self.list.action_move(index - self.list.cursor)
@@ -475,7 +475,7 @@ class Replays(ListScreen[ReplayName]):
 
     def show(self, items: Sequence[ReplayName]) -> None:
         super().show(items)
-        self.say("" if items else "none yet: debate replay RUN rewards.truth_weight=0.3 makes one")
+        self.say("" if items else "no replay yet: debate replay RUN rewards.truth_weight=0.3 makes one")
 
     def on_listing_chosen(self, event: Listing.Chosen) -> None:
         replay: ReplayName = event.item
@@ -486,7 +486,7 @@ class Replays(ListScreen[ReplayName]):
 
 
 class Replay(RunScreen):
-    """One replay: its figures, and the most changed debates, to open."""
+    """One replay: its figures, and the list of the most changed debates."""
 
     AUTO_FOCUS = "#changed"
     CSS = """
@@ -499,7 +499,7 @@ class Replay(RunScreen):
         self.run, self._replay = run, name
         self._figures, self._changed = Lines(id="figures"), Listing(MOST_CHANGED, id="changed")
         super().__init__(f"{run.name} › {name}", self._figures, self._changed)
-        self.sub_title = "below: the debates that change most"
+        self.sub_title = "below: the most changed debates"
 
     def on_mount(self) -> None:
         def show(replay: StoredReplay) -> None:

@@ -33,12 +33,12 @@ STYLES: Final = {
     **{"right": "green", "new": "green", "wrong": "red", "gone": "red", "missing": "yellow"},
     **{"doubt": "yellow", "comparison": "magenta"},
 }
-"""The terminal's own colours."""
+"""Styles in the terminal's own colours."""
 CHOSEN: Final = "reverse"
 
 
 def rich_line(row: Row) -> Text:
-    """Return spans as one line of Rich, without reading markup in them."""
+    """Return spans as one line of Rich, without interpreting markup."""
     pieces = ((span.text, STYLES.get(span.style, "")) for span in row)
     return Text.assemble(*pieces, no_wrap=True, end="")
 
@@ -60,11 +60,11 @@ def strip_of(widget: Widget, row: Text) -> Strip:
 
 _WORDS = re.compile(r"[^ ]+ *| +")
 FULLEST = 4
-"""Maximum characters of a row per cell, so that characters without width cannot accumulate."""
+"""Maximum number of characters per cell of a row, so that characters without width cannot accumulate."""
 
 
 def rows(text: str, width: int) -> list[tuple[int, int]]:
-    """Return (start, end) of the rows of one line, wrapped after blanks, or within a word that is too long.
+    """Return (start, end) of the rows of one line, wrapped after blanks or within a word longer than a row.
 
     >>> text = "one two three"
     >>> [text[start:end] for start, end in rows(text, 8)]
@@ -135,7 +135,7 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
         self._width = 0
 
     def show(self, lines: Sequence[Text | str], *, keep: bool = False) -> None:
-        """Show other lines from their beginning; with ``keep``, keep the scroll position."""
+        """Show new lines from their beginning; with ``keep``, keep the scroll position."""
         self.show_folded(lines, fold(lines, self.inner_width), self.inner_width)
         if not keep:
             self.scroll_to(0, 0, animate=False)
@@ -176,14 +176,14 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
 
 
 MARGIN = 10
-"""This many rows before the end, more items are read."""
+"""More items are read when the cursor is this many rows before the end."""
 
 
 class Listing(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False):
     """Items under column heads, one row each."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter,right", "choose", "open", tooltip="go in"),
+        Binding("enter,right", "choose", "open", tooltip="open the selected row"),
         Binding("up,k", "move(-1)", "a row up", show=False),
         Binding("down,j", "move(1)", "a row down", show=False),
         Binding("pageup,b", "page(-1)", "a page up", show=False),
@@ -211,14 +211,14 @@ class Listing(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
         self._fit = fitting(columns, 80)
 
     def show(self, items: Sequence[Item], *, cursor: int = 0) -> None:
-        """Show other items."""
+        """Replace the items."""
         self.items = list(items)
         self.cursor = max(0, min(cursor, len(self.items) - 1))
         self._sized()
         self.call_after_refresh(self._into_sight)
 
     def add(self, items: Sequence[Item], *, before: bool = False) -> None:
-        """Add items at the end, or at the beginning. The cursor stays on its item and the item in its row."""
+        """Add items at the end or the beginning. The cursor and its item stay in their row."""
         self.items = [*items, *self.items] if before else [*self.items, *items]
         top = self.scroll_offset.y
         self._sized()
@@ -282,7 +282,7 @@ class FilterBar(Vertical):
     """An input line that is hidden until opened. Enter submits the filter, and Escape cancels."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", "leave", tooltip="leave the filter as it is")
+        Binding("escape", "leave", "leave", tooltip="keep the filter unchanged")
     ]
     DEFAULT_CSS = """
     FilterBar { height: auto; display: none; }
@@ -299,7 +299,7 @@ class FilterBar(Vertical):
             self.filter = filter
 
     def compose(self) -> ComposeResult:
-        example = 'filter, as in winner:wrong flip:CW text:"\\boxed" (all fields: Esc, then ?)'
+        example = 'filter, such as winner:wrong flip:CW text:"\\boxed" (all fields: Esc, then ?)'
         yield Static(Text(example, style="dim"), markup=False)
         yield Input(id="filter_input", highlighter=None, compact=True)
         yield Static(id="filter_error", markup=False)
@@ -310,7 +310,7 @@ class FilterBar(Vertical):
         return self.has_class("-open")
 
     def open(self, filter: str) -> None:
-        """Show the line with a filter in it."""
+        """Show the line with a filter to edit."""
         self.add_class("-open")
         self.query_one("#filter_error", Static).update("")
         entry = self.query_one(Input)
@@ -338,23 +338,23 @@ class FilterBar(Vertical):
 
 
 NAME, CELL, MOST_AGENTS = 22, 13, 8
-"""Cells of a name, minimum cells of a turn, and maximum number of visible agents."""
+"""Width of a name and minimum width of a turn, in cells; maximum number of visible agents."""
 TURN = Binding.Group("turn", compact=True)
 
 
 class Grid(Widget, can_focus=True):
-    """The turns of a debate, agents by rounds, with the chosen turn reversed. Arrow keys move the choice."""
+    """The turns of a debate, agents by rounds, with the selected turn reversed. Arrow keys select."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "move(-1, 0)", "the agent above", group=TURN),
         Binding("down", "move(1, 0)", "the agent below", group=TURN),
-        Binding("left", "move(0, -1)", "the round before", group=TURN),
-        Binding("right", "move(0, 1)", "the round after", group=TURN),
+        Binding("left", "move(0, -1)", "the previous round", group=TURN),
+        Binding("right", "move(0, 1)", "the next round", group=TURN),
     ]
     DEFAULT_CSS = "Grid { height: auto; padding: 0 1; }"
 
     class Moved(Message):
-        """Message: another turn was chosen."""
+        """Message: another turn was selected."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -362,7 +362,7 @@ class Grid(Widget, can_focus=True):
         self.chosen = TurnId(0, 0)
 
     def show(self, view: DebateView, chosen: TurnId) -> None:
-        """Show a debate, and choose its turn nearest to the previous choice."""
+        """Show a debate, and select the turn nearest to the previous selection."""
         self.view = view
         rounds = max((len(row) for row in view.turns), default=1)
         agent, round_ = min(chosen.agent, view.agents - 1), min(chosen.round, rounds - 1)
@@ -376,7 +376,7 @@ class Grid(Widget, can_focus=True):
         self.choose(self.chosen.agent + agents, self.chosen.round + rounds)
 
     def choose(self, agent: int, round_: int) -> None:
-        """Choose a turn if it exists."""
+        """Select a turn if it exists."""
         view = self.view
         if view and 0 <= agent < view.agents and 0 <= round_ < len(view.turns[agent]):
             self.chosen = TurnId(agent, round_)
@@ -402,7 +402,7 @@ class Grid(Widget, can_focus=True):
         if y == 0:
             more = self.view.agents > MOST_AGENTS or len(self.view.turns[0]) > across
             names = [padded(self.view.round_name(round_), width) for round_ in shown]
-            heads = padded("(more by arrows)" if more else "", NAME + 2) + "".join(names)
+            heads = padded("(arrows: more)" if more else "", NAME + 2) + "".join(names)
             return strip_of(self, Text(heads, "dim", no_wrap=True))
         name = padded(one_line(self.view.who(agent), 80), NAME)
         row = Text(no_wrap=True).append(name, "bold" if agent == self.chosen.agent else "").append("  ")
@@ -422,7 +422,7 @@ class Grid(Widget, can_focus=True):
 
 
 def cell(turn: TurnView | None, winner: TurnId | None) -> tuple[str, str]:
-    """Return the text and the style of a turn: sign, ★ winner, ! malformed or truncated, answer."""
+    """Return the text and the style of a turn: sign, ★ (winner), ! (malformed or truncated), answer."""
     if turn is None:
         return "", "dim"
     style = STYLES.get(turn.grade, "dim")

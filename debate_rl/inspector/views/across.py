@@ -1,4 +1,4 @@
-"""One problem in all steps and evaluations of a run, and a comparison of two of its debates."""
+"""The debates on one problem in all steps and evaluations of a run, and a comparison of two debates."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class ProblemDebate:
     """One debate of the problem. ``ref``, for ``read``: its id in the run, or EVALUATION:SEED.INDEX.
 
     ``evaluation``: its folder in RUN/evaluations, or "". ``step``: the number of training steps of the
-    weights. ``answers`` and ``grades`` are (N, R). ``winner``: the winner's turn, None without votes.
+    weights. ``answers``, ``grades``: (N, R). ``winner``: the winner's turn, or None without votes.
     """
 
     ref: str
@@ -66,7 +66,7 @@ class ProblemDebate:
 
 @dataclass(frozen=True, slots=True)
 class Across:
-    """The debates of a problem by step. ``total`` includes those not shown; ``notes``: reading errors."""
+    """The debates on a problem by step. ``total``: also those not shown. ``notes``: reading errors."""
 
     problem: str
     question: str
@@ -77,9 +77,9 @@ class Across:
 
 
 def across(store: RunStore, problem_id: str, *, limit: int = 50) -> Across:
-    """Return the debates of a problem, up to ``limit`` from training and as many from evaluations.
+    """Return the debates on a problem: up to ``limit`` from training, and up to ``limit`` from evaluations.
 
-    TranscriptError without any.
+    TranscriptError if there are none.
     """
     notes: list[str] = []
     quoted = problem_id.replace('"', '""')
@@ -100,7 +100,7 @@ def across(store: RunStore, problem_id: str, *, limit: int = 50) -> Across:
     debates = sorted([*debates, *evaluated[:limit]], key=lambda debate: debate[0].step)
     if not debates:
         note = f"; {notes[0]}" if notes else ""
-        raise TranscriptError(f"{store.run}: no debate of problem {problem_id!r}{note}")
+        raise TranscriptError(f"{store.run}: no debate on problem {problem_id!r}{note}")
     problem, total = debates[0][1].debate.problem, store.count(filter) + len(evaluated)
     held = tuple(debate for debate, _ in debates)
     return Across(problem.id, problem.question, problem.answer, held, total, tuple(notes))
@@ -139,7 +139,7 @@ def read(store: RunStore, ref: str, *, tokens: bool = False) -> Record:
 
 
 def evaluations(run: Path, notes: list[str]) -> list[Evaluation]:
-    """Return a run's evaluations by the steps of their weights. ``notes`` receives what cannot be read."""
+    """Return a run's evaluations, ordered by training steps. ``notes`` receives errors."""
     try:
         folders = sorted(child for child in (run / "evaluations").iterdir() if (child / IDENTITY).is_file())
     except OSError:
@@ -154,22 +154,22 @@ def evaluations(run: Path, notes: list[str]) -> list[Evaluation]:
 
 
 def _step(folder: Path, warm_starts: set[str], notes: list[str]) -> int:
-    """Return the number of training steps of the weights: 0 for start weights or if unknown."""
+    """Return the number of training steps of the weights, or 0 for start weights or if unknown."""
     try:
         if read_json(folder / IDENTITY)["of"].get("weights") in warm_starts:
             return 0
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
-        notes.append(f"{folder / IDENTITY}: is damaged; the weights are taken from the folder's name")
+        notes.append(f"{folder / IDENTITY}: is damaged; its step is read from the folder's name")
     weights, _, _ = folder.name.rpartition("-")
     try:
         return 0 if weights in BEGINNINGS else step_of(Path(weights))
     except ValueError:
-        notes.append(f"{folder}: its name has no step; it is listed with step 0")
+        notes.append(f"{folder}: its name has no step; listed as step 0")
         return 0
 
 
 def evaluation_parts(evaluation: Evaluation, notes: list[str]) -> list[EvaluationPart]:
-    """Return the parts of an evaluation with any content, by name. ``notes`` receives what cannot be read."""
+    """Return the non-empty parts of an evaluation by name. ``notes`` receives errors."""
     found: list[EvaluationPart] = []
     try:
         for folder in sorted(child for child in evaluation.folder.iterdir() if child.is_dir()):
@@ -184,7 +184,7 @@ def evaluation_parts(evaluation: Evaluation, notes: list[str]) -> list[Evaluatio
 
 
 def _debates_on(evaluation: Evaluation, problem: str, notes: list[str]) -> Iterator[tuple[str, Record]]:
-    """Yield the debates of a problem with ids SEED.INDEX, from 0. ``notes`` receives damaged lines."""
+    """Yield the debates on a problem, with ids SEED.INDEX. ``notes`` receives damaged lines."""
     word = json.dumps(problem).encode("ascii")
     for seed, index, line in _lines(evaluation, notes):
         if word in line:
@@ -198,7 +198,7 @@ def _debates_on(evaluation: Evaluation, problem: str, notes: list[str]) -> Itera
 
 
 def _lines(evaluation: Evaluation, notes: list[str]) -> Iterator[tuple[int, int, bytes]]:
-    """Yield the seed, the index and the bytes of each complete line. Evaluations by strategies have none."""
+    """Yield the seed, the index and the bytes of each complete line; none for evaluations of strategies."""
     folder = evaluation.folder / "debates"
     if not folder.is_dir():
         return
@@ -219,8 +219,8 @@ def _record(line: bytes) -> Record:
 
 
 def across_blocks(result: Across) -> list[Block]:
-    """Return a problem and its debates in the order of steps."""
-    gold = Span("not known", "faint") if result.gold is None else Span(result.gold, "answer")
+    """Return a problem and its debates, ordered by step."""
+    gold = Span("unknown", "faint") if result.gold is None else Span(result.gold, "answer")
     return [
         Line((Span(f"problem {result.problem}", "strong"),)),
         Text(result.question, typeset=True),
@@ -231,7 +231,7 @@ def across_blocks(result: Across) -> list[Block]:
 
 
 MOST_CHARACTERS, MOST_WORDS, MOST_VOTES = 40_000, 4000, 100
-"""Maximum length of the compared part of a text, without common beginnings and ends."""
+"""Maximum length of the compared part of a text, without its common beginning and end."""
 _WORD = re.compile(r"\S+\s*|\s+")
 Mark: TypeAlias = Literal[" ", "-", "+"]
 _SIDES = {1: "first", -1: "second", 0: "tie"}
@@ -247,10 +247,10 @@ class TextPiece:
 
 @dataclass(frozen=True, slots=True)
 class TurnDifference:
-    """One turn in both debates. The concatenated ``pieces`` are the texts, compared word by word.
+    """One turn in both debates. ``pieces``: both texts, compared word by word.
 
-    ``cut``: the middle was too long to compare, and counts as different. ``alike``: the fraction of common
-    words. ``answers`` and ``grades``: before and after, None if a debate lacks the turn.
+    ``cut``: the middle was too long to compare and counts as different. ``alike``: the fraction of common
+    words. ``answers``, ``grades``: before and after, None if a debate lacks the turn.
     """
 
     turn: TurnId
@@ -282,7 +282,7 @@ class VoteDifference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two debates turn by turn, and the votes that differ. ``notes``: warnings about the comparison."""
+    """The differences of two debates: turns and votes. ``notes``: warnings about the comparison."""
 
     before: str
     after: str
@@ -293,7 +293,7 @@ class Comparison:
     rounds: int | None = None
 
     def persona(self, agent: int) -> str:
-        """Return the persona of an agent, or both if they differ."""
+        """Return the persona of an agent, or both personas if the debates differ."""
         names = next((turn.personas for turn in self.turns if turn.turn.agent == agent), ())
         return " → ".join(dict.fromkeys(name or "no turn" for name in names)) or f"agent {agent}"
 
@@ -332,15 +332,15 @@ def _outcomes(record: Record) -> dict[tuple[TurnId, Pair], str]:
 
 def _notes(before: Debate, after: Debate) -> Iterator[str]:
     if before.problem.id != after.problem.id:
-        yield "the debates are of different problems"
+        yield "the debates are on different problems"
     elif before.problem != after.problem:
-        yield "the problem is not the same in both: question, gold answer or kind was changed"
+        yield "the problem differs between the debates: its question, gold answer or kind was changed"
     if before.protocol != after.protocol:
         yield "the debates have different protocols"
     pairs = zip(before.personas, after.personas, strict=False)
     other = [f"{agent}: {a.name}, then {b.name}" for agent, (a, b) in enumerate(pairs) if a.name != b.name]
     if other:
-        yield f"agents have other personas ({'; '.join(other)})"
+        yield f"agents have different personas ({'; '.join(other)})"
 
 
 def _turn(before: Record, after: Record, turn: TurnId) -> TurnDifference:
@@ -399,7 +399,7 @@ STYLES = {" ": "same", "-": "gone", "+": "new"}
 def comparison_blocks(both: Comparison) -> list[Block]:
     """Return the differences between two debates: votes, answers, and texts word by word."""
     blocks: list[Block] = [Line(note, "notice") for note in both.notes]
-    ends = (Span(f"[-{both.before} alone-]", "wrong"), "  ", Span(f"{{+{both.after} alone+}}", "right"))
+    ends = (Span(f"[-only {both.before}-]", "wrong"), "  ", Span(f"{{+only {both.after}+}}", "right"))
     blocks.append(Line(ends))
     votes: list[Block] = []
     for vote in both.votes[:MOST_VOTES]:
@@ -407,20 +407,20 @@ def comparison_blocks(both: Comparison) -> list[Block]:
         said = {None: "no vote", "tie": "a tie", "first": f"{first} won", "second": f"{second} won"}
         change = f"{said[vote.before]}, then {said[vote.after]} ({vote.kind})"
         votes.append(Line(f"judge {judge} on {first} and {second}: {change}"))
-    blocks.append(Section(f"votes: {both.same_votes} the same, {len(both.votes)} not", votes))
+    blocks.append(Section(f"votes: {both.same_votes} equal, {len(both.votes)} different", votes))
     return [*blocks, *(_difference(both, turn) for turn in both.turns)]
 
 
 def _difference(both: Comparison, turn: TurnDifference) -> Section:
-    alike, where = f": {percent(turn.alike, 0)} of the words alike", f" (turn {named(turn.turn)})"
+    alike, where = f": {percent(turn.alike, 0)} of the words equal", f" (turn {named(turn.turn)})"
     blocks: list[Block] = []
     if any(turn.answers) or any(one is not None for one in turn.grades):
         answers = (Span("none" if answer is None else answer, "answer") for answer in turn.answers)
         sides = [(a, " ", grade(grade_name(b))) for a, b in zip(answers, turn.grades, strict=True)]
-        same = " (the same)" if sides[0] == sides[1] else ""
+        same = " (unchanged)" if sides[0] == sides[1] else ""
         blocks.append(Line(("answer: ", *sides[0], *(() if same else (" → ", *sides[1])), same)))
     if turn.cut:
-        blocks.append(Line("too long to compare word by word; only beginning and end are", "notice"))
+        blocks.append(Line("too long to compare in full: only beginning and end are compared", "notice"))
     blocks.append(Text([Span(piece.text, STYLES[piece.mark]) for piece in turn.pieces], "words", "diff"))
     name = both.spelled(turn.turn).removesuffix(where)
     return Section((name, Span(where + alike, "faint")), blocks, name="difference")

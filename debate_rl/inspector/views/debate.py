@@ -27,11 +27,11 @@ from transcripts.record import PARTS, check_record
 
 PieceKind: TypeAlias = Literal["thinking", "solution", "evaluation", "comparison", "other"]
 Grade: TypeAlias = Literal["right", "wrong", "missing", "ungraded", ""]
-"""The grade of an answer; "" for a final ballot, which has none."""
+"""The grade of an answer; "" for a final ballot, which has no answer."""
 StreamValues: TypeAlias = Mapping[str, float | None]
-"""Values by stream. None means no signal, which differs from zero."""
+"""Values by stream. None: no signal, which differs from a value of 0."""
 ADVANTAGES = PARTS[:3]
-"""Generator, judge and format, which tokens get. The other ``PARTS`` are parts of the generator's."""
+"""The advantages of tokens: generator, judge, format. The other ``PARTS`` are parts of generator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +51,12 @@ class Piece:
 class TurnView:
     """One turn. ``answer``: as written. ``pieces`` cover ``text`` exactly, in order.
 
-    ``shown``: the turns in its prompt; ``compared``: those that it could compare. ``tokens``: the number of
-    generated tokens, or None. ``wrong``: the solution, if it was graded wrong or missing. ``verdict``: a
-    verifier model's verdict in words. ``programs``: the results of its programs in words. ``targets``: the
-    handles that a turn of criticism criticises, or None. ``compressed``: the text that others read instead of
-    a long solution; with ``compression_failed`` it is the solution, cut. ``rewards``: by ``STREAMS``.
+    ``shown``: the turns in its prompt. ``compared``: the turns that it could compare. ``tokens``: the number
+    of generated tokens, or None. ``wrong``: the solution, if it was graded wrong or missing. ``verdict``: a
+    verifier model's verdict as text. ``programs``: the results of its programs as text. ``targets``: the
+    handles of the criticised agents in a turn of criticism, else None. ``compressed``: the text that others
+    read instead of a long solution; with ``compression_failed``, the beginning of the solution. ``rewards``:
+    by ``STREAMS``.
     ``advantages``: by ``PARTS``.
     """
 
@@ -84,7 +85,7 @@ class TurnView:
 
     @property
     def cause(self) -> str:
-        """Why the solution is wrong, with evidence; "" if it is not wrong or no rule can tell."""
+        """Why the solution is wrong, with evidence, or "" if it is not wrong or no rule applies."""
         cause = None if self.wrong is None else cause_of(self.wrong)
         if self.wrong is None or cause is None or cause.name == "not_known":
             return ""
@@ -94,7 +95,7 @@ class TurnView:
 
 @dataclass(frozen=True, slots=True)
 class SummaryView:
-    """What the prompts of a round showed instead of the turns ``shown``."""
+    """The summary that prompts of a round showed instead of the turns ``shown``."""
 
     round: int
     text: str
@@ -105,9 +106,9 @@ class SummaryView:
 
 @dataclass(frozen=True, slots=True)
 class DebateView:
-    """One debate. ``turns[agent][round]``, (N, R) or (N, R + 1) with a ballot, None if a turn was not held.
+    """One debate. ``turns[agent][round]``: (N, R), or (N, R + 1) with a ballot; None for a missing turn.
 
-    ``winner``: the winner's turn, None without votes. ``tied``: the turns among which it was drawn, or ().
+    ``winner``: the winner's turn, or None without votes. ``tied``: the turns that it was drawn from, or ().
     ``judged_round``: the last judged round. ``scored``: whether rewards were stored; otherwise margins decide
     the winner. ``rounds_saved``: as in ``Debate``, 0 without an early stop.
     """
@@ -133,13 +134,13 @@ class DebateView:
     seats: tuple[Seat, ...] = ()
 
     def who(self, agent: int) -> str:
-        """Return an agent's name: ``K7 Skeptic``, or ``K7 Skeptic (frozen)`` at such a seat."""
+        """Return an agent's name: ``K7 Skeptic``, or ``K7 Skeptic (frozen)`` for a frozen seat."""
         seat = self.seats[agent] if self.seats else "learning"
         badge = "" if seat == "learning" else f" ({seat})"
         return f"{self.handles[agent]} {self.personas[agent].name}".strip() + badge
 
     def size(self) -> str:
-        """Return the size of the debate: ``3 agents, 2 rounds``, and whether it stopped early."""
+        """Return the size as text, such as ``3 agents, 2 rounds``, and whether the debate stopped early."""
         held = f"{self.agents} agents, {self.rounds} rounds"
         return f"{held} (stopped: all agree, {self.rounds_saved} saved)" if self.rounds_saved else held
 
@@ -150,7 +151,7 @@ class DebateView:
         return round_name(round_, self.rounds) + (", criticism" if critics else "")
 
     def placed(self, turn: TurnId) -> str:
-        """Return a turn's name by the handle alone: ``K7, round 0``."""
+        """Return a turn's name with only the handle: ``K7, round 0``."""
         return f"{self.handles[turn.agent]}, {self.round_name(turn.round)}"
 
     def spelled(self, turn: TurnId) -> str:
@@ -158,11 +159,11 @@ class DebateView:
         return f"{self.who(turn.agent)}, {self.round_name(turn.round)}"
 
     def handle(self, turn: TurnId, round_: int | None = None) -> str:
-        """Return the handle of a turn, with its round unless it is the expected one."""
+        """Return the handle of a turn, with its round unless the round is ``round_``."""
         return self.handles[turn.agent] if round_ in (None, turn.round) else self.placed(turn)
 
     def lot(self) -> str:
-        """Return the candidates if the winner was drawn: ``drawn among K7, M4``; else ""."""
+        """Return the candidates if the winner was drawn (``drawn among K7, M4``), else ""."""
         handles = ", ".join(self.handles[turn.agent] for turn in self.tied)
         return f"drawn among {handles}" if handles else ""
 
@@ -183,7 +184,7 @@ def debate_view(id: str, record: Record) -> DebateView:
     debate, protocol = record.debate, record.debate.protocol
     turns = {turn.id: turn_view(record, turn) for turn in debate.turns}
     agents, rounds = range(protocol.num_agents), range(1 + max((turn.round for turn in turns), default=-1))
-    size = (protocol.num_agents, protocol.num_rounds)  # without rewards, filters know the winner by margins
+    size = (protocol.num_agents, protocol.num_rounds)  # without rewards, margins give the winner
     peer = record.rewards.peer if record.rewards else margins(valid_votes(ballot_box(debate)), *size)
     best = best_voted(peer)
     return DebateView(
@@ -250,7 +251,7 @@ def turn_view(record: Record, turn: Turn) -> TurnView:
 
 
 def verdict_text(record: Record, turn: TurnId) -> str:
-    """Return a verifier model's verdict, marked as not being ground truth; "" without a verdict."""
+    """Return a verifier model's verdict as text, marked as no ground truth, or "" without a verdict."""
     if record.verdicts is UNSET:
         return ""
     score, by = value_of(record.verdicts.scores, turn), f"by the verifier model {record.verdicts.verifier}"
@@ -263,7 +264,7 @@ def verdict_text(record: Record, turn: TurnId) -> str:
 
 
 def programs_text(completion: Completion) -> str:
-    """Return the results of a reply's programs by line, and outputs that no program printed; or ""."""
+    """Return the results of a reply's programs and claimed outputs, in the order of lines, or ""."""
     if completion.calls is UNSET:
         return ""
     text = completion.text
@@ -288,7 +289,7 @@ def generated(completion: Completion) -> int | None:
 
 
 def pieces_of(parsed: ParsedTurn, length: int) -> tuple[Piece, ...]:
-    """Return the non-empty pieces of a text of this length: its sections in order, and "other" between them.
+    """Return the non-empty pieces of a text of this length: sections in order, and "other" between them.
 
     Parts of a stored span outside the text, or within an earlier section, are left out.
 
@@ -311,7 +312,7 @@ def pieces_of(parsed: ParsedTurn, length: int) -> tuple[Piece, ...]:
 
 @dataclass(frozen=True, slots=True)
 class AdoptionCell:
-    """One answer as written. Equal answers have the same ``number`` from 0, and so do all right ones."""
+    """One answer as written. Equal answers have the same ``number`` (from 0), and so do all right answers."""
 
     id: TurnId
     answer: str | None
@@ -329,7 +330,7 @@ class AdoptionCell:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """``target`` changed its answer to that of ``source``, another agent's turn that its prompt showed."""
+    """An adoption: ``target`` changed its answer to that of ``source``, a turn of another in its prompt."""
 
     source: TurnId
     target: TurnId
@@ -337,7 +338,7 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class AdoptionView:
-    """Answers by ``cells[agent][round]``, (N, R), None if a turn was not held. ``numbers``: distinct ones."""
+    """Answers, ``cells[agent][round]``, (N, R), None for a missing turn. ``numbers``: how many differ."""
 
     cells: tuple[tuple[AdoptionCell | None, ...], ...]
     copies: tuple[Copy, ...]
@@ -349,7 +350,7 @@ def adoption_view(record: Record) -> AdoptionView:
 
     Answers are equal by the same rule as in the judgment figures.
     """
-    from debate_rl.reports.rows import JudgedDebate  # loads scipy, which most views do without
+    from debate_rl.reports.rows import JudgedDebate  # loads scipy, which most views do not need
 
     check_record(record)
     protocol, judged = record.debate.protocol, JudgedDebate(record)

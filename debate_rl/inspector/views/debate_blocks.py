@@ -48,7 +48,7 @@ def debate_blocks(
 ) -> Iterator[Block]:
     """Yield the problem, the answers, and the turns of some rounds.
 
-    With ``raw``, replies are shown as written; the reply of the turn ``whole`` always is. ``prompts``:
+    ``raw``: show all replies as written. ``whole``: a turn whose reply is shown as written. ``prompts``:
     prompts to show with their turns.
     """
     shown = list(rounds)
@@ -86,11 +86,11 @@ def _head(view: DebateView) -> Iterator[Block]:
     yield Text(problem.question, "problem", typeset=True)
     for index, choice in enumerate(problem.choices[:40]):
         yield Line((f"{chr(65 + index % 26)} ", Span(choice, "answer")))
-    unknown = Span("not known", "faint")
+    unknown = Span("unknown", "faint")
     gold = unknown if problem.answer is None else Span(problem.answer, "answer", name="gold")
     yield Line(("gold answer: ", gold))
     if view.winner is None:
-        yield Line("winner: none, no vote is valid")
+        yield Line("winner: none, because no vote is valid")
         return
     won = view.turn(view.winner)
     lot: Words = (", ", Span(view.lot(), name="lot")) if view.tied else ()
@@ -120,12 +120,12 @@ def _grid_cell(view: DebateView, turn: TurnView | None) -> Words:
 def turn_card(
     view: DebateView, turn: TurnView, *, raw: bool = False, fold: bool = True, prompt: Sequence[Block] = ()
 ) -> Section:
-    """Return a turn: its answer, grade, rewards, and its text by sections. ``fold``: hide its thinking."""
+    """Return a turn: answer, grade, rewards, and text by sections. ``fold``: hide its thinking."""
     blocks: list[Block] = [Line(_facts(turn), "facts"), Pairs(list(_numbers(view, turn))), *prompt]
     blocks += _pieces(view, turn, raw=raw, fold=fold)
     if turn.compressed is not None:
-        how = "cut, as no shorter text could be shown" if turn.compression_failed else "compressed"
-        blocks.append(Text(turn.compressed, f"as others read it, {how}", "compressed", typeset=True))
+        how = "cut, because no summary was usable" if turn.compression_failed else "compressed"
+        blocks.append(Text(turn.compressed, f"text shown to others: {how}", "compressed", typeset=True))
     for failure in turn.failures[:6]:
         reason = Span(f"malformed: {failure.reason.value.replace('_', ' ')} ", "wrong")
         blocks.append(Line((reason, Span(failure.detail, "code")), name="failure"))
@@ -139,7 +139,7 @@ def turn_card(
 
 
 def _facts(turn: TurnView) -> list[str | Span]:
-    """Return the answer of a turn, and its unusual properties."""
+    """Return the answer of a turn and its unusual properties."""
     facts: list[tuple[str | Span, ...]] = []
     if turn.targets is not None:
         facts.append(("criticises ", Span(", ".join(turn.targets) or "nobody", "strong", name="targets")))
@@ -151,7 +151,7 @@ def _facts(turn: TurnView) -> list[str | Span]:
     facts += [(Span(f"cause: {turn.cause}", "doubt"),)] if turn.cause else []
     facts += [(Span(turn.verdict, "doubt", name="verdict"),)] if turn.verdict else []
     facts += [(Span(f"programs: {turn.programs}", name="programs"),)] if turn.programs else []
-    facts += [(f"{turn.cut} texts cut in its prompt",)] if turn.cut else []
+    facts += [(f"{counted(turn.cut, 'text')} cut in its prompt",)] if turn.cut else []
     joined: list[str | Span] = []
     for fact in facts:
         joined += [*([" · "] if joined else []), *fact]
@@ -159,12 +159,15 @@ def _facts(turn: TurnView) -> list[str | Span]:
 
 
 def _numbers(view: DebateView, turn: TurnView) -> Iterator[tuple[str, Words]]:
-    rewards = (f"{name} {fixed(turn.rewards[name], '+.2f')}" for name in STREAMS)
-    advantages = (f"{name} {fixed(turn.advantages[name], '+.3f')}" for name in ADVANTAGES)
-    yield "reward", "  ".join(rewards)
+    peer, truth, judge, form = (
+        f"{name} {fixed(turn.rewards[name], '+.2f', none='none')}" for name in STREAMS
+    )
+    credit = "generator none" if turn.ballot else f"generator: {peer}, {truth}"
+    advantages = (f"{name} {fixed(turn.advantages[name], '+.3f', none='none')}" for name in ADVANTAGES)
+    yield "reward", f"{credit} · {judge} · {form}"
     why = Span("why?", "page", to_debate(view.id, "why", turn.id), f"why-{named(turn.id)}")
     prompt = Span("prompt", "page", to_debate(view.id, "prompt", turn.id), f"prompt-{named(turn.id)}")
-    yield "advantage", ("  ".join(advantages), "  ", why, " ", prompt)
+    yield "advantage", (" · ".join(advantages), "  ", why, " ", prompt)
 
 
 def _pieces(view: DebateView, turn: TurnView, *, raw: bool, fold: bool) -> Iterator[Text]:
@@ -173,7 +176,7 @@ def _pieces(view: DebateView, turn: TurnView, *, raw: bool, fold: bool) -> Itera
     for piece in pieces:
         text = piece.of(turn.text)
         if raw:
-            yield Text(text, "as it was written", "raw", typeset=True)
+            yield Text(text, "as written", "raw", typeset=True)
         elif (kind := piece.kind) == "thinking":
             yield Text(text.strip(), kind, kind, folded=fold, typeset=True, whole=whole, name=kind)
         elif piece.kind != "other" or len(text) >= 1000 or not _ONLY_TAGS.fullmatch(text):
@@ -182,14 +185,14 @@ def _pieces(view: DebateView, turn: TurnView, *, raw: bool, fold: bool) -> Itera
 
 
 def problem_blocks(view: DebateView) -> list[Block]:
-    """Return the whole problem, the agents, and what was shown instead of the history."""
+    """Return the whole problem, the agents, and the summaries shown instead of earlier turns."""
     blocks: list[Block] = list(_head(view))
     agents: list[Block] = []
     for agent, persona in enumerate(view.personas):
         agents.append(Line((Span(view.who(agent), "strong"), f"  temperature {persona.temperature:g}")))
         agents += [Text(persona.instructions)] if persona.instructions else []
     blocks.append(Section("agents", agents))
-    blocks += [Line(f"held in {duration(view.seconds)}", "faint")] if view.seconds is not None else []
+    blocks += [Line(f"took {duration(view.seconds)}", "faint")] if view.seconds is not None else []
     return blocks + [_summary(summary, raw=False) for summary in view.summaries]
 
 
@@ -212,8 +215,8 @@ def answers_blocks(view: DebateView, answers: AdoptionView) -> list[Block]:
             row.append((letter, " ", answer, " ", grade(cell.grade), *taken))
         rows.append(row)
     heads = ("agent", *(view.round_name(round_) for round_ in range(view.rounds)))
-    nobody = "nobody changed to an answer that a prompt showed"
-    copies = f"{counted(len(sources), 'time')} an agent changed to an answer that its prompt showed"
+    nobody = "no agent adopted an answer that its prompt showed"
+    copies = f"{counted(len(sources), 'time')} an agent adopted an answer that its prompt showed"
     return [
         Line(f"{counted(answers.numbers, 'different answer')}; equal answers have the same letter"),
         Table(heads, rows, name="adoption", kind="plain adoption"),
@@ -222,7 +225,7 @@ def answers_blocks(view: DebateView, answers: AdoptionView) -> list[Block]:
 
 
 def turns_by_round(view: DebateView, chosen: TurnId, most: int = 60) -> list[tuple[str, list[TurnView]]]:
-    """Return the turns to choose from: all, or in a large debate those of the same agent or round."""
+    """Return the turns to choose from: all turns, or in a large debate those of the same agent or round."""
     turns = list(view.spoken())
     if len(turns) > most:
         turns = [turn for turn in turns if turn.id.round == chosen.round or turn.id.agent == chosen.agent]

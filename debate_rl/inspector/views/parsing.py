@@ -1,4 +1,4 @@
-"""What is malformed in a debate: the position, the broken rule, and the result of today's parser."""
+"""The malformed parts of a debate: positions, broken rules, and the results of the current parser."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from transcripts.record import check_record
 CONTEXT, HALF, MOST_FAILURES = 60, 80, 60
 """Characters of an excerpt around a piece, and at each end of a long piece; maximum number of failures."""
 RULES: dict[FailureReason, str] = {
-    FailureReason.MISSING_SECTION: "A reply must hold this section, between its tags.",
-    FailureReason.UNCLOSED_SECTION: "A section that is opened must be closed by its own tag.",
+    FailureReason.MISSING_SECTION: "A reply must contain this section between its tags.",
+    FailureReason.UNCLOSED_SECTION: "An opened section must be closed by its own tag.",
     FailureReason.NOT_A_COMPARISON: (
-        "A line of a comparison must begin with two handles and only >, < or = between them."
+        "A comparison line must begin with two handles and >, < or = between them."
     ),
     FailureReason.UNKNOWN_HANDLE: "A comparison must name handles of agents of this debate.",
-    FailureReason.OWN_WORK: "A judge must not compare its own work unless the protocol asks for it.",
+    FailureReason.OWN_WORK: "A judge must not compare its own solution unless the protocol allows it.",
     FailureReason.SAME_HANDLE: "A comparison must name two different handles.",
-    FailureReason.UNTAGGED: "A solution must stand between its tags; this reply was read as a whole.",
-    FailureReason.NOT_A_CRITICISM: "A target must be another agent, and something must be said of its work.",
-    FailureReason.NOT_DUE: "Votes count only where the prompt showed at least two solutions to compare.",
+    FailureReason.UNTAGGED: "A solution must be between its tags; this whole reply was read as one.",
+    FailureReason.NOT_A_CRITICISM: "A target must be another agent, and the criticism must have a text.",
+    FailureReason.NOT_DUE: "Votes count only if the prompt showed at least two solutions to compare.",
 }
 """The rule that each failure breaks, in one sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """Text around a failure. Of a long ``piece``, ``left_out`` characters are omitted before ``rest``."""
+    """Text around a failure. A long ``piece`` omits ``left_out`` characters before ``rest``."""
 
     before: str
     piece: str
@@ -72,7 +72,7 @@ class TurnForensics:
 
 @dataclass(frozen=True, slots=True)
 class FieldChange:
-    """A field of ``ParsedTurn`` as stored in the transcript, and as parsed today."""
+    """A field of ``ParsedTurn`` as stored in the transcript, and as read by the current parser."""
 
     field: str
     stored: str
@@ -91,7 +91,7 @@ def parse_forensics(record: Record) -> tuple[TurnForensics, ...]:
 
 
 def failure_view(failure: ParseFailure, text: str) -> FailureView:
-    r"""Return the position of a failure, and the rule.
+    r"""Return the position of a failure and the broken rule.
 
     >>> failure = ParseFailure(FailureReason.NOT_A_COMPARISON, "A ? B", TextSpan(3, 8))
     >>> shown = failure_view(failure, "x\n\nA ? B")
@@ -101,7 +101,7 @@ def failure_view(failure: ParseFailure, text: str) -> FailureView:
     rule = failure.reason, failure.detail, RULES[failure.reason]
     if failure.span is None:
         return FailureView(*rule, None, None, None, None)
-    start = min(max(0, failure.span.start), len(text))  # the part of a stored span that lies in the text
+    start = min(max(0, failure.span.start), len(text))  # the part of a stored span inside the text
     end = min(max(start, failure.span.end), len(text))
     piece, line = text[start:end], text.count("\n", 0, start) + 1
     left_out = max(0, len(piece) - 2 * HALF)
@@ -111,10 +111,10 @@ def failure_view(failure: ParseFailure, text: str) -> FailureView:
 
 
 def parse_again(record: Record, turn: Turn) -> ParsedTurn:
-    """Return the result of today's parser, with the handles and rules of the debate.
+    """Return the result of the current parser, with the handles and rules of the debate.
 
-    Whether the prompt opened a think block is not stored. It is assumed if only that gives the stored
-    thinking.
+    The transcript does not store whether the prompt opened a think block. An open block is assumed if only
+    this assumption gives the stored thinking.
     """
     protocol = record.debate.protocol
     begun, plain = (
@@ -136,7 +136,7 @@ def parse_again(record: Record, turn: Turn) -> ParsedTurn:
 
 
 def reparsed(record: Record, turn: Turn) -> tuple[FieldChange, ...]:
-    """Return the fields that today's parser reads differently. ValueError if the record is not a debate."""
+    """Return the fields that the current parser reads differently. ValueError if this is not a debate."""
     check_record(record)
     now = parse_again(record, turn)
     text = turn.completion.text
@@ -171,7 +171,7 @@ def _short(text: str) -> str:
 def parsing_blocks(
     view: DebateView, record: Record, *, chosen: TurnId | None = None, again: bool = True
 ) -> list[Block]:
-    """Return what is malformed, the chosen turn first. ``again``: also differences of today's parser."""
+    """Return the malformed parts, the chosen turn first. ``again``: also compare with the current parser."""
     malformed = sorted(parse_forensics(record), key=lambda turn: turn.id != chosen)
     blocks: list[Block] = [_forensics(view, turn) for turn in malformed[:MOST_FAILURES]]
     if not again:
@@ -185,10 +185,10 @@ def parsing_blocks(
         for change in reparsed(record, turn)
     ]
     shown, more = cut(rows, MOST_FAILURES)
-    same = f"today's parser reads the same in all {len(record.debate.turns)} turns"
+    same = f"the current parser gives the same result for all {len(record.debate.turns)} turns"
     table = Table(("turn", "field", "stored", "today"), shown, name="reparsed")
     today = [table, *more] if rows else [Line(same, name="reparsed-same")]
-    return [*blocks, Section("parsed again today", today)]
+    return [*blocks, Section("result of the current parser", today)]
 
 
 def _forensics(view: DebateView, turn: TurnForensics) -> Section:

@@ -17,6 +17,7 @@ from debate.prompting.texts import SHIPPED, prompt_path
 from debate.types import SUMMARIZER, Completion, Debate, Message, TurnId
 from debate_rl.evaluation.folder import IDENTITY
 from debate_rl.inspector.blocks import Block, Line, Text
+from debate_rl.inspector.runs import config_of
 from debate_rl.inspector.views.debate import DebateView
 from debate_rl.runs.provenance import prompts_checksum, prompts_key
 
@@ -25,7 +26,7 @@ TOKENIZER = "tokenizer.json"
 
 @dataclass(frozen=True, slots=True)
 class PromptView:
-    """What a turn read: its messages, or () and the reason ``why`` if they cannot be rebuilt.
+    """The prompt of a turn: its messages, or () and the reason ``why`` if they cannot be rebuilt.
 
     ``tokens``: the engine's token count, 0 if unknown. ``text``: the prompt exactly as sent, with its
     template, or "" if it cannot be decoded.
@@ -39,9 +40,9 @@ class PromptView:
 
 
 class DebatePrompts:
-    """The prompts of a debate. ``run``: the folder of its run, None for a debate held just now.
+    """The prompts of a debate. ``run``: the folder of its run, or None for a debate outside of runs.
 
-    ``note``: the prompts' source if the record does not name it, or why there are none.
+    ``note``: the source of the prompts if the record does not name it, or why there are no prompts.
     """
 
     def __init__(self, debate: Debate, run: Path | None) -> None:
@@ -55,24 +56,24 @@ class DebatePrompts:
             self.note = "" if run is None else _require_known(self._set, run)
             self._held = held_debate(debate)
         except ValueError as error:
-            self.note = f"the prompts cannot be made again exactly: {error}"
+            self.note = f"the prompts cannot be rebuilt exactly: {error}"
 
     def of(self, turn: TurnId) -> PromptView:
-        """Return what a turn read."""
+        """Return the prompt of a turn."""
         messages, why = (), self.note
         if self._held is not None:
             try:
                 messages, why = self._held.prompt(turn).messages, ""
             except PromptUnknownError as error:
-                why = f"the prompt cannot be made again exactly: {error}"
+                why = f"the prompt cannot be rebuilt exactly: {error}"
         return PromptView(turn, messages, why, *self._sent(turn, messages))
 
     def of_summary(self, round_: int) -> PromptView:
-        """Return what the summariser of a round read."""
+        """Return the prompt of the summarizer of a round."""
         return self.of(TurnId(SUMMARIZER, round_))
 
     def _sent(self, turn: TurnId, messages: tuple[Message, ...]) -> tuple[int, str]:
-        """Return the token count of a prompt and its text as sent; 0 and "" if unknown."""
+        """Return the token count of a prompt and its text as sent, or 0 and "" if unknown."""
         said = self._said.get(turn)
         count = token_counts(said)[0] if said else 0
         tokenizer = self._tokenizer if said and said.prompt_tokens else None
@@ -84,18 +85,22 @@ class DebatePrompts:
 
     @cached_property
     def _tokenizer(self) -> Any:
-        """The tokenizer of the run's model if its file is on this machine, else None."""
-        path = None if self._run is None else _tokenizer_file(self._run, self._model)
+        """The tokenizer of the run's model if it is tiny or its file is on this machine, else None."""
+        if self._run is None:
+            return None
+        if self._model.get("tiny") is not None:
+            return _tiny_tokenizer(self._run)
+        path = _tokenizer_file(self._run, self._model)
         try:
             from tokenizers import Tokenizer
 
             return Tokenizer.from_file(str(path)) if path is not None else None
-        except Exception:  # tokenizers raises no narrower class, and is not everywhere
+        except Exception:  # tokenizers raises no narrower class, and may not be installed
             return None
 
 
 def _evaluation_of(folder: Path) -> Mapping[str, Any]:
-    """Return the settings of the evaluation that this part belongs to, or {}."""
+    """Return the settings of the evaluation of this folder, or {}."""
     try:
         return _table(_table(read_json(folder.resolve().parent / IDENTITY)).get("of"))
     except (OSError, ValueError):
@@ -111,10 +116,24 @@ def _model_of(run: Path) -> Mapping[str, Any]:
         return {}
 
 
+def _tiny_tokenizer(run: Path) -> Any:
+    """Return the tokenizer of a tiny model, which the configuration of the run decides, or None."""
+    from debate_rl.inference.decoding import fast_backend
+    from debate_rl.warm_start.tokenizer import build_tokenizer, tiny_vocabulary
+
+    for home in (run, *run.resolve().parents[:3]):  # a part of an evaluation has none
+        config, _ = config_of(home)
+        if config is not None and config.model.tiny is not None:
+            return fast_backend(build_tokenizer(tiny_vocabulary(config), fallback=config.model.tiny.fallback))
+    return None
+
+
 def _tokenizer_file(run: Path, model: Mapping[str, Any]) -> Path | None:
     """Return the tokenizer.json of an export of the run, of the model's folder, or of the hub's cache."""
     name = model.get("name_or_path")
-    folders = [home / "export" for home in (run, *run.resolve().parents[:3])]  # a part of an evaluation
+    folders = [
+        home / "export" for home in (run, *run.resolve().parents[:3])
+    ]  # `run` may be a part of an evaluation
     folders += [Path(name).expanduser()] if isinstance(name, str) and name else []
     for path in (folder / TOKENIZER for folder in folders):
         if path.is_file() and path.stat().st_size <= LARGEST:
@@ -122,7 +141,7 @@ def _tokenizer_file(run: Path, model: Mapping[str, Any]) -> Path | None:
     if not isinstance(name, str) or name.count("/") != 1:
         return None
     try:
-        from huggingface_hub import try_to_load_from_cache  # nothing is fetched
+        from huggingface_hub import try_to_load_from_cache  # does not download
 
         found = try_to_load_from_cache(name, TOKENIZER)
     except (ImportError, ValueError, OSError):
@@ -131,9 +150,9 @@ def _tokenizer_file(run: Path, model: Mapping[str, Any]) -> Path | None:
 
 
 def _require_known(name: str, run: Path) -> str:
-    """Return a note on a run's prompt set. PromptUnknownError if it has changed since.
+    """Return a note on a run's prompt set. PromptUnknownError if the set changed after the run.
 
-    A custom file is read only if its checksum is the one that the run recorded.
+    A custom file is read only if its checksum equals the checksum in the run.
     """
     facts: Mapping[str, Any] = {}
     with suppress(OSError, ValueError):
@@ -153,7 +172,7 @@ def _require_known(name: str, run: Path) -> str:
         raise PromptUnknownError(f"its prompt set {name!r} was changed during the run")
     if known not in (None, now):
         raise PromptUnknownError(f"its prompt set {name!r} has changed since the run")
-    note = f"prompts as today's prompt set {name!r} makes them; the run does not record which version it had"
+    note = f"prompts by the current prompt set {name!r}; the run does not record the version that it used"
     return "" if known else note
 
 
@@ -162,7 +181,7 @@ def _table(value: object) -> Mapping[str, Any]:
 
 
 def prompt_blocks(view: DebateView, prompts: DebatePrompts, turn: TurnId) -> list[Block]:
-    """Return what a turn read, and what the summariser of its round read."""
+    """Return the prompts of a turn and of the summarizer of its round."""
     blocks: list[Block] = [Line(prompts.note, "notice", name="note")] if prompts.note else []
     blocks += prompt_texts(prompts.of(turn), prompts.note)
     if any(summary.round == turn.round for summary in view.summaries):
@@ -171,7 +190,7 @@ def prompt_blocks(view: DebateView, prompts: DebatePrompts, turn: TurnId) -> lis
 
 
 def prompt_texts(prompt: PromptView, note: str, reader: str = "") -> Iterator[Block]:
-    """Yield the messages of a prompt, or why they are unknown unless the note says it."""
+    """Yield the messages of a prompt, or why they are unknown unless the note says the same."""
     if prompt.why and prompt.why != note:
         yield Line(f"{reader}{prompt.why}", "notice", name="unknown")
     for message in prompt.messages:
@@ -180,5 +199,5 @@ def prompt_texts(prompt: PromptView, note: str, reader: str = "") -> Iterator[Bl
         count = f", {prompt.tokens:,} tokens" if prompt.tokens else ""
         yield Text(prompt.text, f"{reader}prompt, as sent{count}", "prompt", name="sent")
     elif prompt.tokens:
-        unseen = f"It was sent as {prompt.tokens:,} tokens; the tokenizer to show them is not on this machine"
+        unseen = f"The prompt had {prompt.tokens:,} tokens; the tokenizer to show them is not on this machine"
         yield Line(f"{reader}{unseen}.", "faint", name="unseen")

@@ -38,7 +38,7 @@ class _Scheme(msgspec.Struct):
 
 
 class _Line(msgspec.Struct):
-    """A line of debates.jsonl. ``new`` has only the streams that differ from ``old``."""
+    """A line of debates.jsonl. ``new`` contains only streams that differ from ``old``."""
 
     id: str
     step: int
@@ -64,7 +64,7 @@ class TurnChange:
 
 @dataclass(frozen=True, slots=True)
 class DebateReplay:
-    """A debate under both schemes. ``differs``: the stored values are not those of the run's own scheme."""
+    """A debate under both schemes. ``differs``: the stored values differ from the run's own scheme."""
 
     id: str
     step: int
@@ -87,7 +87,7 @@ class ReplayName:
 
 
 class StreamChange(Value, frozen=True):
-    """Advantages of a stream, for one persona and round or all. Fractions and means as in replay.json."""
+    """Advantages of a stream, for one persona and round or for all. Fractions and means as in replay.json."""
 
     stream: str
     turns: int
@@ -120,8 +120,8 @@ class Question(Value, frozen=True, forbid_unknown_fields=False):
 class ReplayFacts(Value, frozen=True, forbid_unknown_fields=False):
     """replay.json: the figures by stream and by cell, and the debates that changed most.
 
-    Of ``checked`` debates with stored values, ``differ`` have others than the run's own scheme gives.
-    ``rounds``: the final ballot's round, None if an earlier version did not store it.
+    ``checked``: the number of debates with stored values; in ``differ`` of these, the stored values differ
+    from the run's own scheme. ``rounds``: the round of the final ballot, None in files of earlier versions.
     """
 
     overrides: tuple[str, ...]
@@ -174,7 +174,7 @@ class StoredReplay:
 
 
 def replays(run: Path) -> list[ReplayName]:
-    """Return the replays of a run by name. Unreadable ones have the reason."""
+    """Return the replays of a run by name. Unreadable replays have the reason in ``problem``."""
     try:
         names = sorted(child.name for child in (run / "replays").iterdir() if child.is_dir())
     except OSError:
@@ -192,7 +192,7 @@ def replays(run: Path) -> list[ReplayName]:
 def read_replay(run: Path, name: str) -> StoredReplay:
     """Return a replay of a run by its name, or at its own path (``--out``).
 
-    ReplayError, in one line, if it is missing, damaged or of a newer schema.
+    ReplayError, in one line, if the replay is missing, damaged or has a newer schema.
     """
     known = [path.name for path in (run / "replays").glob("*")]
     folder = run / "replays" / name if name in known else Path(name)
@@ -223,7 +223,7 @@ def _unreadable(path: Path, error: OSError) -> ReplayError:
 
 @lru_cache(maxsize=4)
 def _starts(path: Path, changed: int, size: int) -> dict[bytes, int]:
-    """Return the beginning of each debate's line. Modification time and size identify the file's version."""
+    """Return the offset of each debate's line. Modification time and size identify the file's version."""
     starts: dict[bytes, int] = {}
     at = 0
     for line in plain_lines(path):
@@ -234,7 +234,7 @@ def _starts(path: Path, changed: int, size: int) -> dict[bytes, int]:
 
 
 def _pairs(line: _Line, kind: str, names: Sequence[str]) -> list[dict[str, OldNew]]:
-    """Return the old and new values of each turn by stream. A stream missing from ``new`` is unchanged."""
+    """Return the old and new values of each turn by stream. Streams that are not in ``new`` are unchanged."""
     old: Columns = getattr(line.old, kind)
     new: Columns = getattr(line.new, kind)
     for where, columns in (("old", old), ("new", new)):
@@ -253,13 +253,13 @@ CHANGE_HEADS += (">old", ">new", ">moved")
 
 
 def replay_blocks(replay: StoredReplay) -> list[Block]:
-    """Return a replay's figures by stream, and by stream, persona and round, and the debates to open."""
+    """Return a replay's figures in total and by persona and round, and the most changed debates."""
     facts, filter = replay.facts, replay.facts.asked.filter
-    of = f", of {filter}" if filter else ""
+    of = f" that match {filter}" if filter else ""
     blocks: list[Block] = [
         Line(Span(" ".join(facts.overrides) or "the run's own scheme", "code")),
-        Line(f"{facts.changed:,} of {facts.debates:,} debates{of} have other advantages", name="replay-sum"),
-        Line(f"{facts.differ:,} of {facts.checked:,} were not stored as the run's own scheme gives them"),
+        Line(f"{facts.changed:,} of {facts.debates:,} debates{of} have new advantages", name="replay-sum"),
+        Line(f"in {facts.differ:,} of {facts.checked:,}, stored values differ from the run's own scheme"),
     ]
     if facts.damaged_lines:
         blocks.append(Line(f"{facts.damaged_lines:,} damaged lines; their groups lack a debate", "notice"))
@@ -272,7 +272,7 @@ def replay_blocks(replay: StoredReplay) -> list[Block]:
     return [
         *blocks,
         Section("by stream", [Table(CHANGE_HEADS, list(_changes(facts.streams, facts)), name="streams")]),
-        Section("debates that change most (sum of |new - old|)", [most]),
+        Section("most changed debates (sum of |new - old|)", [most]),
         Section("by persona and round", [Table(CHANGE_HEADS, cells, name="cells"), *more]),
     ]
 
@@ -298,7 +298,7 @@ def debate_replay_blocks(debate: DebateReplay) -> list[Block]:
     blocks: list[Block] = [Table(("turn", "round", "persona", *streams, "rewards"), rows)]
     blocks.append(Line(f"sum of |new - old| over generator, judge and format: {debate.change:.3g}"))
     if debate.differs:
-        blocks.append(Line("what is stored is not what the run's own scheme gives", "notice"))
+        blocks.append(Line("the stored values differ from the run's own scheme", "notice"))
     link = Span(f"debate {debate.id}", link=to_debate(debate.id))
     return [Section((link, f" under both schemes: {debate.problem}"), blocks, name="replay-debate")]
 

@@ -27,15 +27,16 @@ if TYPE_CHECKING:
 
 Stream: TypeAlias = Literal["forced", "generator", "judge", "both", "critic"]
 STREAMS: tuple[Stream, ...] = ("forced", "generator", "judge", "both", "critic")
-"""Names of the streams 0 to 4. A forced token belongs to no agent."""
+"""Names of the streams 0 to 4. Forced tokens belong to no agent."""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenPiece:
     """One token, at its ``index`` from 0. ``text`` runs to the beginning of the next token.
 
-    ``section``: of its first character. ``advantage``: its weight in the loss with the format's, None without
-    a signal. ``logprob``: in nats at the persona's temperature. A forced token has neither.
+    ``section``: of its first character. ``advantage``: its weight in the loss, including the format
+    advantage, or None without a signal. ``logprob``: in nats at the persona's temperature. Forced tokens have
+    neither.
     """
 
     index: int
@@ -53,7 +54,7 @@ class TokenPiece:
 class TokenTotal:
     """The number of tokens of a section and stream, their summed advantages and mean log-probability.
 
-    A value is None if no token has one.
+    A value is None if no token has a value.
     """
 
     section: PieceKind
@@ -65,7 +66,7 @@ class TokenTotal:
 
 @dataclass(frozen=True, slots=True)
 class TokenView:
-    """The tokens of a turn. ``why``: the reason if there are none to show, else ""."""
+    """The tokens of a turn. ``why``: the reason if no tokens can be shown, else ""."""
 
     turn: TurnId
     tokens: tuple[TokenPiece, ...]
@@ -95,7 +96,7 @@ def _why_not(completion: Completion) -> str:
     """Return why the tokens cannot be shown, or ""."""
     count, length = len(completion.tokens), len(completion.text)
     if not count:
-        return "no token arrays are stored of this turn (logging.transcript_tokens = false, or not read)"
+        return "no token arrays are stored for this turn (logging.transcript_tokens = false, or not read)"
     if len(completion.logprobs) != count:
         return f"{count} tokens but {len(completion.logprobs)} log-probabilities are stored"
     if len(completion.offsets) != count and (completion.offsets or count not in (length, length + 1)):
@@ -103,7 +104,7 @@ def _why_not(completion: Completion) -> str:
     if wrong := [index for index in completion.forced if not 0 <= index < count]:
         return f"forced: {wrong[0]} is not an index of {count} tokens"
     bad = any(not 0 <= a <= b for a, b in pairwise((*completion.offsets, length)))
-    return "the offsets do not go up within the text" if bad else ""
+    return "the offsets do not increase within the text" if bad else ""
 
 
 def _tokens(record: Record, turn: Turn, evaluation: Author) -> Iterator[TokenPiece]:
@@ -146,11 +147,11 @@ def _totals(tokens: Sequence[TokenPiece]) -> Iterator[TokenTotal]:
 
 
 TONES = 4
-"""Shades of an advantage, up and down."""
+"""Number of shades of positive and of negative advantages."""
 
 
 def token_blocks(view: TokenView, start: int, most: int) -> list[Block]:
-    """Return totals by section and stream, then some tokens, shaded by their advantage."""
+    """Return totals by section and stream, then ``most`` tokens, shaded by advantage."""
     if view.why:
         return [Line(view.why, "notice", name="no-tokens")]
     totals = [
@@ -176,7 +177,7 @@ def token_blocks(view: TokenView, start: int, most: int) -> list[Block]:
 
 
 def tone(advantage: float | None, largest: float) -> str:
-    """Return the name of a token's shade: up or down, and its level from 1 to 4 of the largest advantage.
+    """Return the name of a token's shade: up or down, and a level from 1 to 4 relative to ``largest``.
 
     >>> tone(1.0, 1.0), tone(-0.2, 1.0), tone(0.0, 1.0), tone(None, 1.0)
     ('up4', 'down1', 'even', 'unheld')
@@ -190,7 +191,7 @@ def tone(advantage: float | None, largest: float) -> str:
 
 
 LARGEST = 700.0
-"""The logarithm of the largest ratio shown; larger ones would overflow."""
+"""The logarithm of the largest ratio shown. Larger ratios would overflow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +199,7 @@ class TokenRow:
     """One token of a completion, at its ``index``. ``advantage``: None if the turn had no signal.
 
     ``sampler`` and ``trainer``: log-probabilities in nats at the persona's temperature. ``ratio``:
-    exp(trainer - sampler). A forced token has none of these.
+    exp(trainer - sampler). Forced tokens have none of these.
     """
 
     index: int
@@ -216,7 +217,7 @@ def token_table(
 ) -> list[TokenRow]:
     """Return a row for each token of the turn, with log-probabilities computed by the run's learner.
 
-    ValueError if the debate has no such turn, or its tokens are missing or not of this model.
+    ValueError if the debate has no such turn, or its tokens are missing or from another model.
     """
     import torch
 
@@ -233,7 +234,7 @@ def token_table(
         for value in getattr(completion, name):
             if not 0 <= value < vocabulary:
                 where = f"turn {named(turn_id)}, {name}: {value} is not in 0..{vocabulary - 1}"
-                raise ValueError(f"{where}; the transcript is damaged, or of another model")
+                raise ValueError(f"{where}; the transcript is damaged or from another model")
     transition = Transition(turn, record.debate.personas[turn_id.agent], record.group)
     [row] = make_rows([transition], [TurnAdvantage(None, None, None)], config.advantages)
     compute = compute_type(model, config.learner.compute)

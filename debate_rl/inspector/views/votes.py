@@ -1,4 +1,4 @@
-"""Votes on each round's solutions, with the order or cycles they form, and on fixed pairs under attack."""
+"""Votes on the solutions of each round, with their order or cycles, and votes on fixed pairs under attack."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ _VERDICTS: dict[int | None, Verdict] = {1: "right", -1: "wrong", 0: "wrong", Non
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
-    """One vote as cast. For a tie, ``winner`` and ``loser`` are ``left`` and ``right``, in reading order.
+    """One vote. For a tie, ``winner`` and ``loser`` are ``left`` and ``right``, in reading order.
 
     ``truth``: a tie on a pair with exactly one right side is wrong. ``dropped``: why the vote does not count,
-    or "". ``in_cycle``: it counts and agrees with a majority of a cycle. ``line``: the judge's words.
+    or "". ``in_cycle``: the vote counts and agrees with a majority of a cycle. ``line``: the judge's line.
     """
 
     judge: TurnId
@@ -67,7 +67,7 @@ class Arrow:
 
 @dataclass(frozen=True, slots=True)
 class UnreadLine:
-    """A line of a comparison that is not a vote, and the reason, as the reward rules count it."""
+    """A comparison line that is not a vote, with the reason by the reward rules."""
 
     judge: TurnId
     reason: str
@@ -81,7 +81,7 @@ class RoundGraph:
 
     ``matrix[i][j]``: valid votes in which solution i beat j, (S, S). A tie adds 0.5 to both, and 1 to
     ``ties[i][j]`` and ``ties[j][i]``. ``edges``: (winner, loser) of each strict majority. ``cycles``:
-    strongly connected components of three or more. ``condorcet``: the solution that beats all other agents'.
+    strongly connected components of three or more. ``condorcet``: the solution that beats all others.
     """
 
     round: int
@@ -95,7 +95,7 @@ class RoundGraph:
     unread: tuple[UnreadLine, ...]
 
     def wins(self, index: int, other: int) -> str:
-        """Return the votes that one solution won against another, "=" for each tie; "·" against itself."""
+        """Return the votes that one solution won against another, with "=" for each tie; "·" for itself."""
         if index == other:
             return "·"
         ties = self.ties[index][other]
@@ -103,7 +103,7 @@ class RoundGraph:
 
 
 def vote_graphs(record: Record) -> tuple[RoundGraph, ...]:
-    """Return a graph for each round whose solutions were voted on. Votes count as they do in filters.
+    """Return a graph for each round whose solutions received votes. Votes count as in filters.
 
     ValueError for a record that is not a debate (``check_record``).
     """
@@ -170,13 +170,13 @@ _SIGNS = (
     *(("= tie", "dots at both ends"), ("↻ in a cycle", "wide band"), ("– does not count", "thin")),
 )
 LEGEND = tuple(word for sign, form in _SIGNS for word in (sign, Span(f" ({form})", "drawn"), "  "))
-"""The signs of votes. Pages also explain how votes are drawn."""
+"""The meanings of signs of votes. On pages also those of lines."""
 
 
 def votes_blocks(view: DebateView, graphs: Sequence[RoundGraph]) -> list[Block]:
-    """Return the votes of rounds: the preferences, and whether truth agrees."""
+    """Return the votes by round, and whether they are right."""
     if not graphs:
-        return [Line("no votes were cast, and there is no malformed line of one", name="none")]
+        return [Line("there are no votes and no malformed comparison lines", name="none")]
     return [Line(LEGEND, "legend", name="legend"), *(_round_of_votes(view, graph) for graph in graphs)]
 
 
@@ -184,26 +184,27 @@ def _round_of_votes(view: DebateView, graph: RoundGraph) -> Section:
     valid = [arrow for arrow in graph.arrows if arrow.counts]
     decided = [arrow for arrow in valid if arrow.truth != "undecidable"]
     right = sum(arrow.truth == "right" for arrow in decided)
-    judged = f"; of {len(decided)} decidable ones {right} are right" if decided else ""
+    judged = f"; {right} of {len(decided)} decidable votes are right" if decided else ""
     blocks: list[Block] = [Line(f"{len(valid)} of {counted(len(graph.arrows), 'vote')} count{judged}")]
     for cycle in graph.cycles:
         in_cycle = ", ".join(view.handle(turn, graph.round) for turn in cycle)
-        blocks.append(Line(Span(f"↻ the majorities go in a cycle: {in_cycle}", "doubt")))
+        blocks.append(Line(Span(f"↻ the majorities form a cycle: {in_cycle}", "doubt")))
     if graph.condorcet is not None:
         best = view.handle(graph.condorcet, graph.round)
         blocks.append(Line((Span(best, "strong"), " beats every other solution")))
     names = [view.handle(turn, graph.round) for turn in graph.solutions]
     others = range(len(names))
     rows = [(name, *(graph.wins(row, other) for other in others)) for row, name in enumerate(names)]
-    heads = ("beats (wins; = ties)", *(f">{name}" for name in names))
-    blocks += [VoteDrawing(graph, view), Table(heads, rows, name="matrix", kind="plain matrix")]
+    heads = ("beats", *(f">{name}" for name in names))
+    won = Line("valid votes that the row won over the column; = is a tie", "faint")
+    blocks += [VoteDrawing(graph, view), won, Table(heads, rows, name="matrix", kind="plain matrix")]
     blocks += _votes_table(view, [(graph, arrow) for arrow in graph.arrows], name="arrows")
     lines: list[Block] = []
     for line in graph.unread[:MOST_UNREAD]:
         why = f"– {view.handle(line.judge)}: no vote, {line.reason.replace('_', ' ')}: "
         lines.append(Line((why, Span(line.line, "code"))))
     if lines:
-        heading = f"{counted(len(graph.unread), 'line')} that never became votes"
+        heading = f"{counted(len(graph.unread), 'line')} without a vote"
         blocks.append(Section(heading, lines, name="unread", folded=True))
     return Section(f"votes on {view.round_name(graph.round)}", blocks, name="graph-round")
 
@@ -211,7 +212,7 @@ def _round_of_votes(view: DebateView, graph: RoundGraph) -> Section:
 def _votes_table(
     view: DebateView, arrows: Sequence[tuple[RoundGraph, Arrow]], *, name: str = ""
 ) -> list[Block]:
-    """Return votes as the rows of a table. Without a name, no links lead to them."""
+    """Return votes as a table. Without a name, links cannot lead to its rows."""
     rows: list[Sequence[Words]] = []
     for graph, arrow in arrows:
         winner, loser = (view.handle(turn, graph.round) for turn in (arrow.winner, arrow.loser))
@@ -224,12 +225,12 @@ def _votes_table(
         return []
     shown, more = cut(rows, MOST_VOTES)
     ids = [f"vote-{graph.round}-{index}" for index, (graph, _) in enumerate(arrows[:MOST_VOTES])]
-    heads = ("judge", "vote", "truth", "counts", "the judge's words")
+    heads = ("judge", "vote", "truth", "counts", "the judge's line")
     return [Table(heads, shown, name=name, row_name="vote", ids=ids if name else ()), *more]
 
 
 def votes_of_turn(view: DebateView, graphs: Sequence[RoundGraph], turn: TurnId) -> list[Block]:
-    """Return the votes that a turn received and cast."""
+    """Return the votes that a turn received and gave."""
     every = [(graph, arrow) for graph in graphs for arrow in graph.arrows]
     got = [pair for pair in every if turn in (pair[1].winner, pair[1].loser)]
     given = [pair for pair in every if pair[1].judge == turn]
@@ -240,7 +241,7 @@ def votes_of_turn(view: DebateView, graphs: Sequence[RoundGraph], turn: TurnId) 
 SIGNS = {"right": "✓", "wrong": "✗", "tie": "=", "none": "–"}
 """The sign of the side that a judge preferred."""
 PREFERRED = {"right": "the right side", "wrong": "the wrong side", "tie": "a tie", "none": "no valid vote"}
-PAIRS_LEGEND = "first the judge at the start; ✓ the right side preferred, ✗ the wrong one, = a tie, – no vote"
+PAIRS_LEGEND = "first sign: start judge; ✓ prefers the right side, ✗ the wrong side, = tie, – no vote"
 
 
 def gap_text(gap: Estimate) -> str:
@@ -258,7 +259,7 @@ def gap_text(gap: Estimate) -> str:
 def pairs_blocks(
     watched: WatchedJudge, gaps: Sequence[tuple[int, Estimate]], start: int = 0, most: int = 50
 ) -> list[Block]:
-    """Return the hack gap by evaluation, accuracy by attack, and pairs, the most harmful first."""
+    """Return the hack gap by evaluation, accuracy by attack, and the pairs, most misled first."""
     from debate_rl.metrics.intervals import spread  # loads scipy
 
     blocks: list[Block] = []
@@ -286,7 +287,7 @@ def pairs_blocks(
     rows = [_pair(attacks, watched.step) for attacks in pairs[start : start + most]]
     return [
         *blocks,
-        Line(f"{count}: right by the start judge, and not by this one", name="fooled"),
+        Line(f"{count}: the start judge was right, this judge is not", name="fooled"),
         Line(PAIRS_LEGEND, "faint"),
         Table(("pair", *names, "problem"), rows, name="judged-pairs"),
     ]
@@ -305,7 +306,7 @@ def _pair(attacks: Sequence[JudgedAttack], step: int) -> Sequence[Words]:
 
 
 def attacks_on(watched: WatchedJudge, number: int) -> list[JudgedAttack]:
-    """Return the attacks on one pair, the plain one first. ValueError without such a pair."""
+    """Return the attacks on one pair, the plain pair first. ValueError without such a pair."""
     found = [attack for attack in watched.attacks if attack.number == number]
     if not found:
         raise ValueError(f"pairs: there is no pair {number}")
@@ -321,9 +322,9 @@ def pair_blocks(attacks: Sequence[JudgedAttack], step: int) -> list[Block]:
     for attack in attacks:
         shown: list[Block] = [Text(attack.wrong, "the wrong side")]
         if attack.now.attack == "order":
-            shown.append(Line("shown the other way round", "faint"))
+            shown.append(Line("shown in the opposite order", "faint"))
         elif attack.now.attack != "plain" and attack.wrong == pair.wrong:
-            shown.append(Line("as it was: this persuader could not work on it", "faint"))
+            shown.append(Line("unchanged: this persuader does not apply to the text", "faint"))
         for judge, said in (("start judge", attack.start), (f"after {counted(step, 'step')}", attack.now)):
             shown.append(Text(said.reply, (f"{judge}: ", Span(PREFERRED[said.preferred], said.preferred))))
         fooled = (" ", Span("fooled", "doubt")) if attack.fooled else ()

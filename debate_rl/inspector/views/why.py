@@ -1,6 +1,6 @@
 """Why this reward? Votes, rewards, baselines and advantages of one turn, each number with its source.
 
-The functions of training recompute the whole step. A part is a table of facts by name, as in the JSON.
+The functions of training recompute the whole step. A part is a dict of facts by name, as in the JSON.
 """
 
 from __future__ import annotations
@@ -50,19 +50,19 @@ SOURCES: Final = {
     "margin": "(won - lost) / (won + lost + ties)",
     "win_rate": "(won + ties / 2) / (won + lost + ties)",
     "net_wins": "won - lost",
-    "copeland": "mean over opponents of the sign of won less lost",
-    "bradley_terry": "log-strengths of a connected part are centred: minus the sum of the others'",
-    "shaping": "new, copied, the length of the reply, and a better revision",
-    "likelihood": "log-probability of a token of the gold answer after the reasoning, minus the baseline's",
-    "persuasion": "of each target its score by the others minus that of its revision",
-    "help": "of each target the score of its revision by the others minus that of its solution",
+    "copeland": "mean over opponents of the sign of won minus lost",
+    "bradley_terry": "log-strengths of a connected component are centred: minus the sum of the others'",
+    "shaping": "novelty bonus, copy penalty, length penalty, and bonus for a better revision",
+    "likelihood": "mean log-probability of a gold token after the reasoning, minus the baseline's",
+    "persuasion": "for each target: its score by the others minus the score of its revision",
+    "help": "for each target: the score of its revision by the others minus the score of its solution",
     "group": "mean of the group",
     "rloo": "mean of the others in the group",
-    "scale group": f"standard deviation of the group; divides, {GROUP_STD_EPS:g} added",
-    "scale batch": f"standard deviation of all values of the step; divides, {BATCH_STD_FLOOR} at least",
+    "scale group": f"standard deviation of the group; divisor, plus {GROUP_STD_EPS:g}",
+    "scale batch": f"standard deviation of all values of the step; divisor, at least {BATCH_STD_FLOOR}",
 }
 """The source of a number: by peer rule, stream, critic's rule, baseline and scale."""
-OF_FORMAT = "A_format, on the judge's tokens; without any, on the token that ended the reply"
+OF_FORMAT = "A_format, on the judge's tokens, or on the last token of a reply without judge tokens"
 _FIGURE = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
 
@@ -70,9 +70,9 @@ _FIGURE = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 class Number:
     """One number of the explanation. ``value``: as recomputed, or None.
 
-    ``formula``: arithmetic with unrounded figures that gives the value, or "". ``stored``: the transcript's
-    value. ``matches``: whether both agree up to rounding, if comparable. ``source``: the origin of the value,
-    or why there is none.
+    ``formula``: arithmetic with unrounded figures that gives the value, or "". ``stored``: the value in the
+    transcript. ``matches``: whether both values agree up to rounding, if comparable. ``source``: the origin
+    of the value, or why there is no value.
     """
 
     value: float | None = None
@@ -97,10 +97,10 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """Why a turn was rewarded as it was. ``sentence`` summarizes what the tokens get.
+    """The explanation of a turn's rewards. ``sentence`` summarizes the advantages of its tokens.
 
     ``peer`` and ``truth`` are None for a final ballot. ``streams`` is empty if nothing could be recomputed;
-    ``notes`` say why. ``matches``: whether every comparable number equals the stored one, None without any.
+    ``notes`` say why. ``matches``: whether all comparable numbers equal the stored values, None without any.
     """
 
     id: str
@@ -138,7 +138,7 @@ def _numbers(part: object) -> Iterator[Number]:
 
 
 def why(store: RunStore, config: Config | None, id: str, turn: TurnId, *, note: str = "") -> Why:
-    """Return the explanation of a turn. Without a configuration it only has stored numbers.
+    """Return the explanation of a turn. Without a configuration, it has only stored numbers.
 
     ``note``: why there is no configuration. TranscriptError without such a debate or turn, or if the turns do
     not fit the protocol.
@@ -151,16 +151,16 @@ def why(store: RunStore, config: Config | None, id: str, turn: TurnId, *, note: 
         raise TranscriptError(f"debate {id}: no turn {named(turn)}; there are {there}")
     of, step, notes = debate.turn(turn), None, list[str]()
     if note or config is None:
-        notes.append(note or "no configuration: only what is stored is shown")
+        notes.append(note or "no configuration: only stored values are shown")
     if not debate.protocol.learns(turn.agent):
         seat = debate.protocol.seat(turn.agent)
-        notes.append(f"the seat is {seat}: nothing is learnt from this turn, so only what is stored is shown")
+        notes.append(f"the seat is {seat}: this turn is not learned from, so only stored values are shown")
     elif config is not None:
         try:
             step = recompute(store, scheme_of(config), id, turn)
-        except Exception as error:  # the user's own rule may raise anything, and so may other code
+        except Exception as error:  # a custom rule may raise any error
             reason = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-            missing = "cannot be recomputed, so only what is stored is shown"
+            missing = "cannot be recomputed, so only stored values are shown"
             notes.append(f"step {record.step} {missing}: {reason}")
     case = _Case(record, turn, step)
     concerned = {"persuasion": of.parsed.criticisms is not UNSET, "format": turns.owes(of), "judge": True}
@@ -192,7 +192,7 @@ def _notes(
 ) -> Iterator[str]:
     if config is not None and config.train.control != "none":
         drawn = config.train.draws_rewards
-        what = "a coin replaces truth" if drawn else "votes are not what the judges' lines say"
+        what = "a coin toss replaces truth" if drawn else "votes differ from the judges' lines"
         yield f"train.control = {config.train.control_and_share[0]}: {what}"
     if record.rewards is None:
         yield "no rewards are stored with this debate"
@@ -200,14 +200,14 @@ def _notes(
     if damaged and step is not None:
         yield f"{counted(len(damaged), 'damaged line')} of this step; baseline groups lack their debates"
     if config is not None and is_overlong_masked(record.debate.turn(turn), config.rewards):
-        yield 'rewards.overlong = "mask": the reply ended at its token limit, so nothing is learnt from it'
+        yield 'rewards.overlong = "mask": the reply was cut at its token limit, so it is not learned from'
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step under a scheme: ids of its debates, rewards, and advantages with their parts.
+    """A step under a scheme: debate ids, rewards, and advantages with their parts.
 
-    ``index``: the explained turn. ``means_known``, ``means_source``: whether the running means before the
+    ``index``: of the explained turn. ``means_known``, ``means_source``: whether the running means before the
     step are known, and the steps that they come from.
     """
 
@@ -225,24 +225,24 @@ class Step:
         return self.scored.transitions[self.index]
 
     def knows(self, stream: StreamName) -> bool:
-        """Return whether a stream's advantages are known, given their dependence on running means."""
+        """Return whether a stream's advantages are known. They may need unknown running means."""
         measured = stream in ("peer", "mixed") and self.scheme.rewards.peer_weight == "measured"
         rae = getattr(self.scheme.advantages, stream).baseline == "rae"
         return self.means_known or not (measured or rae)
 
 
 def recompute(store: RunStore, scheme: Scheme, id: str, turn: TurnId) -> Step:
-    """Return the recomputed step of a turn. Raises an error if the step's debates do not allow it."""
+    """Return the recomputed step of a turn. Raise an error if the step's debates do not allow it."""
     step = int(id.partition(".")[0])
     held = dict(store.records(f"step:{step}"))
     ids, scored = tuple(held), score_step(list(held.values()), scheme)
     earlier, means = f"step:..{step - 1}", dict[str, float]()
-    source = "no step before: the running means begin at 0"
+    source = "no earlier step: the running means start at 0"
     count = store.count(earlier) if step > 0 and scheme.remembers else 0
     if step > 0:
         source = f"running means from the {count} debates of steps 0 to {step - 1}"
     if count > MOST_BEFORE:
-        source = f"the running means reach back further than {MOST_BEFORE} debates"
+        source = f"the running means depend on more than {MOST_BEFORE} earlier debates"
     elif count:
         for _, of_step in groupby((record for _, record in store.records(earlier)), key=lambda one: one.step):
             advantages_of_step(score_step(list(of_step), scheme), scheme, means)
@@ -254,7 +254,7 @@ def recompute(store: RunStore, scheme: Scheme, id: str, turn: TurnId) -> Step:
 class _Case:
     """A turn with its record, and its recomputed step or None.
 
-    ``cast``: the debate's votes, each with "" or the reason why it does not count.
+    ``cast``: the debate's votes, each with the reason why it does not count, or "".
     """
 
     def __init__(self, record: Record, turn: TurnId, step: Step | None) -> None:
@@ -268,7 +268,7 @@ class _Case:
         self.counted = [vote for vote, reason in self.cast if not reason]
 
     def reward(self, stream: str, source: str, formula: str | None = None) -> Number:
-        """Return a reward of the turn. Without a formula, only its value is shown."""
+        """Return a reward of the turn. Without a formula, it has only a value."""
         both = (self.scores, self.record.rewards)
         new, old = (value_of(stream_named(rewards, stream), self.turn) for rewards in both)
         return self._number(new, old, source, formula) if self.step else Number(stored=old, source=source)
@@ -281,14 +281,14 @@ class _Case:
         return Number(value, text, stored, matches, source)
 
     def votes(self) -> Iterator[tuple[Vote, str, Facts]]:
-        """Yield each vote, why it does not count, and the judge's words."""
+        """Yield each vote, why it does not count, and the judge's line."""
         for vote, reason in self.cast:
             text = self.debate.turn(vote.judge).completion.text
             line = vote.span.of(text) if vote.span else ""
             yield vote, reason, {"line": line, "counts": not reason, "why_not": reason}
 
     def peer(self) -> Facts:
-        """Return the votes on the turn, its results by opponent, and the peer reward."""
+        """Return the votes on the turn, its results by opponent, and its peer reward."""
         turn, rule = self.turn, "" if self.scheme is None else self.scheme.peer
         row, votes = results_by_opponent(self.counted).get(turn, {}), list[Facts]()
         results: dict[str, int] = dict(zip(("won", "lost", "ties"), total(row), strict=True))
@@ -299,7 +299,7 @@ class _Case:
                 other = vote.right if vote.left == turn else vote.left
                 persona = self.debate.personas[vote.judge.agent].name
                 votes += [{"judge": vote.judge, "persona": persona, "other": other, "result": result} | said]
-        source, formula = SOURCES.get(rule, rule and f"{rule} gives the value itself"), ""
+        source, formula = SOURCES.get(rule, rule and f"{rule} returns the value"), ""
         if row and source.startswith(("(", "won")):
             formula = re.sub("won|lost|ties", lambda name: str(results[name[0]]), source)
         reward = self.reward("peer", source if row else "no valid vote names this turn", formula)
@@ -307,7 +307,7 @@ class _Case:
         return {"rule": rule, "votes": votes, **results, "opponents": opponents, "reward": reward}
 
     def _opponents(self, row: Mapping[TurnId, Results]) -> Iterator[Facts]:
-        """Yield the opponents of the turn under the peer rule. Bradley-Terry fits a whole connected part."""
+        """Yield the opponents of the turn under the peer rule. Bradley-Terry fits a connected component."""
         fits = self.scheme is not None and self.scheme.peer == "bradley_terry" and row
         together, scores = fitted_together(self.counted) if fits else (), stream_named(self.scores, "peer")
         own = value_of(scores, self.turn)
@@ -319,13 +319,13 @@ class _Case:
                 yield {"turn": other, **results, "score": score, "beats": beats}
 
     def truth(self) -> Facts:
-        """Return the grade of the turn, the reference that it was graded by, and the truth reward."""
+        """Return the grade of the turn, the reference used for grading, and the truth reward."""
         record, scheme, turn, kind = self.record, self.scheme, self.debate.turn(self.turn), self.credit.truth
         grade = grade_of(self.turn, self.graded)
         setting, formula, verdict = TRUTH_SETTINGS[grade], "", verdict_text(record, self.turn)
         source = f"rewards.{setting}"
         if not setting:
-            source = "the answer was not graded, which is not wrong"
+            source = "the answer is ungraded, which does not count as wrong"
             if kind == "none":
                 source = "the problem has no label: rewards.labels"
             elif kind != "truth":
@@ -333,10 +333,10 @@ class _Case:
             elif record.correct is None:
                 source = "the problem has no gold answer"
         elif scheme is not None and self.turn not in truth_turns(self.box, scheme):
-            setting, source = "", 'not the last round, by rewards.truth_rounds = "last"'
+            setting, source = "", 'not the last round: rewards.truth_rounds = "last"'
         score = score_of(turn) if kind == "truth" else None
         if scheme is not None and score is not None and counts_partly(grade, scheme, score):
-            source = f'a score of {score:g}, by rewards.truth_credit = "partial"'
+            source = f'score {score:g}: rewards.truth_credit = "partial"'
             wrong, right = scheme.truth_wrong, scheme.truth_correct
             formula = f"{wrong:g} + {score:g} * ({right:g} - {wrong:g})"
         if record.correct is None and verdict:
@@ -355,7 +355,7 @@ class _Case:
         }
 
     def _graded_by(self) -> str:
-        """Return what replaced the gold answer in the turn's grade, or ""."""
+        """Return the reference that replaced the gold answer in grading, or ""."""
         kind, labels, round_ = self.credit.truth, self.credit.labels, self.turn.round
         if kind in ("truth", "coin"):
             return "" if kind == "truth" else "a coin"
@@ -363,14 +363,14 @@ class _Case:
         return NO_LABEL if said is None else f"the pseudo-label {said} ({kind})"
 
     def _instructions(self, answer: str | None) -> list[tuple[str, bool]]:
-        """Return each instruction and whether the answer follows it, or [] without any."""
+        """Return each instruction and whether the answer follows it, or [] without instructions."""
         problem = self.debate.problem
         if problem.kind != "instructions" or problem.answer is None or answer is None:
             return []
         try:
             constraints = constraints_of(problem.answer)
             met = follows(answer, constraints)
-        except (ConstraintError, MissingPackageError):  # of another environment, or without a detector here
+        except (ConstraintError, MissingPackageError):  # another environment, or a missing language detector
             return []
         return [(constraint.id, one) for constraint, one in zip(constraints, met, strict=True)]
 
@@ -388,13 +388,13 @@ class _Case:
                 found = worth.get(id(vote), VoteValue(None, None, None, None))
                 value = _worth(found, weight)
                 if reason or scheme is None:
-                    unknown = "not known without a configuration"
+                    unknown = "unknown without a configuration"
                     value = Number(source=f"does not count: {reason}" if reason else unknown)
                 sides = {"left": vote.left, "outcome": vote.outcome, "right": vote.right}
                 grades = grade_of(vote.left, correct), grade_of(vote.right, correct)
                 judged = {name: getattr(found, name) for name in ("truth", "others", "consensus", "verdict")}
                 given.append({**sides, "left_right": grades, **judged, "value": value, **said})
-        source = "mean value of the votes that have one"
+        source = "mean value of the votes with a value"
         if not any(vote["counts"] for vote in given):
             source = "the turn gave no valid vote"
         elif weight is not None and all(vote["value"].value is None for vote in given):
@@ -402,7 +402,7 @@ class _Case:
         if scheme is not None and number(scheme.swap_weight):
             twice = consistencies(self.debate, judge_own=scheme.judge_own).get(self.turn)
             if twice is not None:
-                source += f", and {twice:g} for its consistency with a second ballot: rewards.swap_weight"
+                source += f", and {twice:g} for consistency with a second ballot: rewards.swap_weight"
         return {"truth_weight": weight, "votes": given, "reward": self.reward("judge", source)}
 
     def format(self) -> Facts:
@@ -417,7 +417,7 @@ class _Case:
         return {**facts, "reward": self.reward("format", source)}
 
     def total(self) -> dict[str, Number]:
-        """Return what the turn's tokens get, by part, as the weighted sum of the streams' advantages."""
+        """Return the advantage of the turn's tokens by part: the weighted sum over streams."""
         step = self.step
         if step is None:
             return {part: self._advantage(part, "as stored", "", known=False) for part in PARTS}
@@ -469,10 +469,10 @@ def _weighted(parts: Iterable[tuple[float, float | None]]) -> str:
 
 
 def _worth(worth: VoteValue, weight: float | None) -> Number:
-    """Return the value of a valid vote, from truth, the others' consensus and a verifier's preference."""
+    """Return the value of a valid vote by truth, the consensus of others and a verifier's preference."""
     if worth.value is None:
-        undecided = "not exactly one side is right"
-        balanced = "the other judges of the pair balance, or there are none"
+        undecided = "the pair is not decidable"
+        balanced = "the other judges of the pair have no majority"
         both = f"{undecided}, and {balanced}"
         return Number(source=undecided if weight == 1 else balanced if weight == 0 else both)
     there = [name for name in ("truth", "consensus", "verdict") if getattr(worth, name) is not None]
@@ -480,10 +480,10 @@ def _worth(worth: VoteValue, weight: float | None) -> Number:
 
 
 def _streams(case: _Case) -> Iterator[Facts]:
-    """Yield how each stream's value becomes the turn's advantage, or nothing without a recomputed step.
+    """Yield the computation of the turn's advantage for each stream, or nothing without a recomputed step.
 
-    ``members``: the turns of the baseline group; ``centre``: the subtracted baseline; ``spread``: the
-    dividing standard deviation, or None.
+    ``members``: the turns of the baseline group. ``centre``: the subtracted baseline. ``spread``: the
+    standard deviation that divides, or None.
     """
     step = case.step
     if step is None:
@@ -542,15 +542,15 @@ def _centre(step: Step, name: StreamName, group: GroupParts) -> Number | None:
         return None
     baseline, key = getattr(step.scheme.advantages, name).baseline, step.advantages.streams[name].key
     if baseline == "rae" and not step.means_known:
-        return Number(source=f"the persona's running mean is not shown: {step.means_source}")
+        return Number(source=f"the persona's running mean is unknown: {step.means_source}")
     if baseline == "rloo" and len(group.members) == 1:
-        return Number(source="no others in the group")
+        return Number(source="no other turns in the group")
     mean = f"the persona's running mean before this step, decay {EMA_DECAY:g}; {step.means_source}"
     source = SOURCES.get(baseline, mean)
     if group.effects is not None:
-        context = "context: own last solution right or not, right ones shown"
+        context = "context: whether the own last solution is right, right solutions shown"
         source = f"mean of the group, and the effect of the {context if key == 'context' else 'persona'}"
-        source += "; the turn itself left out" * (baseline == "rloo")
+        source += "; without the turn itself" * (baseline == "rloo")
     centre = float(group.centre[group.members.index(step.index)])
     return Number(centre, written(centre), source=source)
 
@@ -566,7 +566,7 @@ def _value(case: _Case, step: Step, name: StreamName) -> Number:
         value = value_of(read.logprobs, case.turn)
         formula = written(value) + ("" if read.baseline is None else f" - {written(read.baseline)}")
     elif name == "persuasion":
-        source = SOURCES[rewards.critic] + "; 0 for a right one" * (rewards.persuasion_targets == "wrong")
+        source = SOURCES[rewards.critic] + "; 0 for a right target" * (rewards.persuasion_targets == "wrong")
         beta, terms = written(number(rewards.persuasion_beta)), list[str]()
         for one in criticised(case.debate, case.counted):
             earned = persuasions([one], case.graded, rewards).get(case.turn)
@@ -585,11 +585,11 @@ def _returned(step: Step, name: StreamName) -> Number:
     value, terms = step.advantages.streams[name].values[step.index], list[str]()
     if not discount:
         formula = _weighted(zip(weights, (own.peer, own.truth), strict=True))
-        return Number(value, formula, source="peer and truth mixed before the baseline")
+        return Number(value, formula, source="peer and truth are mixed before the baseline")
     for one in step.scored.transitions:
         rounds = one.turn.id.round - own.turn.id.round
         if (one.debate, one.turn.id.agent) == (own.debate, own.turn.id.agent) and rounds >= 0:
             raw = turns.mixed(one.peer, one.truth, weights) if name == "mixed" else getattr(one, name)
             terms += [] if raw is None else [f"{discount} ** {rounds} * {written(raw)}"]
-    source = "this round's reward, and those of the agent's later rounds discounted"
+    source = "this round's reward plus the agent's discounted rewards of later rounds"
     return Number(value, " + ".join(terms), source=source)

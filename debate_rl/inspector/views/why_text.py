@@ -1,4 +1,4 @@
-"""Why this reward, as text: one sentence whose rounded figures add up, and all parts as blocks."""
+"""Why this reward, as text: a sentence whose rounded figures add up, and all parts as blocks."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ Facts: TypeAlias = dict[str, Any]
 """Facts by name: texts, numbers, turns, grades, a ``Number``, or rows of facts."""
 NO_LABEL = "no label"
 LONGEST, MOST_ROWS = 160, 100
-"""Maximum characters of a formula, beyond which only the value is shown; maximum rows of a table."""
+"""Maximum number of characters of a formula (longer: only the value is shown); maximum rows of a table."""
 NOTHING = 1e-12
 """Smaller values are rounding errors."""
 _BESIDE = {
-    "shaping": "shaping: new, copied or long",
-    "likelihood": "what the reasoning alone says of the gold answer",
+    "shaping": "shaping: novelty, copying or length",
+    "likelihood": "likelihood of the gold answer after the reasoning",
 }
 Term: TypeAlias = tuple[float, str]
 """A term of a sum, and its reason."""
 
 
 def sentence(parts: Facts) -> str:
-    """Return what the solution's tokens get and why, then the same for the vote's tokens.
+    """Return the advantage of the solution's tokens and the reasons, then the same for the vote's tokens.
 
-    If rounding prevents the sum from adding up, the rest is named. ``parts``: those of ``Why``.
+    If rounded terms do not add up, the rest is a term of its own. ``parts``: those of ``Why``.
     """
     peer, truth, judge, format = (parts[name] for name in ("peer", "truth", "judge", "format"))
     streams, total = parts["streams"], parts["total"]
     by_name = {stream["name"]: stream for stream in streams}
-    about = "a valid vote, as was due" if format["counted"] else "no valid vote, and one was due"
+    about = "a due vote is valid" if format["counted"] else "no due vote is valid"
     form = [(value, about) for value in _values(total, "format") if abs(value) > NOTHING]
     clauses: list[str] = []
     if peer is not None and truth is not None:
@@ -56,7 +56,7 @@ def sentence(parts: Facts) -> str:
         clauses.append(earned + _silent(by_name, "peer", "truth", "mixed"))
     if "critic" in total:
         [value] = _values(total, "critic") or [0.0]
-        clauses.append("its criticism: " + _sum([(value, "fallen scores of its targets")], value))
+        clauses.append("its criticism: " + _sum([(value, "score drops of its targets")], value))
     given = _values(total, "judge")
     if peer is None or judge["votes"] or form or given:
         terms = [*((value, _judged(judge)) for value in given), *form]
@@ -92,7 +92,7 @@ def _received(peer: Facts) -> str:
     judges = len({vote["judge"] for vote in peer["votes"] if vote["counts"]})
     valid = peer["won"] + peer["lost"] + peer["ties"]
     if not valid:
-        return "no valid vote names it"
+        return "no valid vote on it"
     if valid in (peer["won"], peer["lost"]):
         everybody = {1: "its one judge", 2: "both judges"}.get(judges, f"all {judges} judges")
         return f"{everybody} preferred {'it' if peer['won'] else 'another'}"
@@ -111,7 +111,7 @@ def _baseline(stream: Facts | None) -> str:
 
 
 def _graded(truth: Facts, stream: Facts | None) -> str:
-    """Return the grade, and how many of the group were right, or another baseline."""
+    """Return the grade, and how many in the group were right, or else the baseline."""
     name, by = grade_name(truth["grade"]), truth["by"]
     grade = {"missing": "no answer", "ungraded": "not graded"}.get(name, name)
     if by:
@@ -125,7 +125,7 @@ def _graded(truth: Facts, stream: Facts | None) -> str:
 
 
 def _judged(judge: Facts) -> str:
-    """Return how many of a turn's votes were right."""
+    """Return how many of a turn's votes were right, or agreed with other judges."""
     counting = [vote for vote in judge["votes"] if vote["counts"]]
     decided = [vote for vote in counting if [side is True for side in vote["left_right"]].count(True) == 1]
     for values, of, end in (
@@ -138,7 +138,7 @@ def _judged(judge: Facts) -> str:
 
 
 def _no_judge_signal(judge: Facts) -> str:
-    """Return why the votes earn nothing, if nothing could be compared yet."""
+    """Return why the votes have no advantage."""
     if not any(vote["counts"] for vote in judge["votes"]):
         return "no valid vote"
     valued = any(vote["value"].value is not None for vote in judge["votes"])
@@ -146,7 +146,7 @@ def _no_judge_signal(judge: Facts) -> str:
 
 
 def _silent(streams: Mapping[str, Facts], *names: str) -> str:
-    """Return the streams with a value but no signal, and why."""
+    """Return the streams with a value but without a signal, and the reasons."""
     text = ""
     for name, one in ((name, streams[name]) for name in names if name in streams):
         if one["reward"].value is not None and one["advantage"].value is None:
@@ -155,7 +155,7 @@ def _silent(streams: Mapping[str, Facts], *names: str) -> str:
 
 
 def _sum(terms: Sequence[Term], total: float, *, none: str = "no signal") -> str:
-    """Return the sum of the terms as text: "+0.28 = +0.50 (why) - 0.22 (why)". It adds up as written.
+    """Return the sum of the terms as text: "+0.28 = +0.50 (why) - 0.22 (why)". The written numbers add up.
 
     The number of digits, 2 to 6, is the smallest that shows every term as nonzero.
 
@@ -171,7 +171,7 @@ def _sum(terms: Sequence[Term], total: float, *, none: str = "no signal") -> str
     units = [(round(value * 10**digits), about) for value, about in terms]
     whole = round(total * 10**digits)
     if left := whole - sum(value for value, _ in units):
-        units.append((left, "rounding" if abs(left) <= len(terms) else "what is stored does not explain it"))
+        units.append((left, "rounding" if abs(left) <= len(terms) else "not explained by stored values"))
     first, *more = [f"{value / 10**digits:+.{digits}f} ({about})" for value, about in units]
     rest = "".join(f" {text[0]} {text[1:]}" for text in more)
     return f"{whole / 10**digits:+.{digits}f} = {first}{rest}" if more else first
@@ -180,11 +180,11 @@ def _sum(terms: Sequence[Term], total: float, *, none: str = "no signal") -> str
 def why_blocks(why: Why) -> list[Block]:
     """Return the sentence, then each part of the explanation with its numbers."""
     badges = [number.matches for number in why.numbers() if number.matches is not None]
-    verdict = Span("nothing was recomputed that could be compared with what is stored", "faint")
+    verdict = Span("no recomputed number could be compared with a stored value", "faint")
     if badges:
-        verdict = Span("all numbers are as stored", "right")
+        verdict = Span("all numbers equal the stored values", "right")
     if False in badges:
-        verdict = Span(f"{badges.count(False)} of {len(badges)} numbers are not as stored", "wrong")
+        verdict = Span(f"{badges.count(False)} of {len(badges)} numbers differ from stored values", "wrong")
     blocks: list[Block] = [Line(why.sentence, "sentence", name="sentence")]
     blocks += [Line(f"note: {note}", "notice", name="note") for note in why.notes]
     blocks += [Line(verdict, name="matches")]
@@ -211,7 +211,7 @@ def why_blocks(why: Why) -> list[Block]:
         blocks.append(_part(why, f"stream-{one['name']}", title, one, **names))
     of_generator = ("peer", "truth", "shaping", "likelihood")
     names = {name: f"  part of {name}" if name in of_generator else name for name in why.total}
-    return [*blocks, _part(why, "total", "what the tokens get", why.total, **names)]
+    return [*blocks, _part(why, "total", "advantage of the tokens", why.total, **names)]
 
 
 def _part(why: Why, name: str, title: str, facts: Mapping[str, Any], **numbers: str) -> Section:
@@ -220,7 +220,7 @@ def _part(why: Why, name: str, title: str, facts: Mapping[str, Any], **numbers: 
     if name == "truth":
         gold = "" if facts["gold"] is None else " against gold"
         if facts["by"] and facts["audit"] is not None:
-            blocks.append(Line((grade(grade_name(facts["audit"])), f"{gold}, an audit that rewards nothing")))
+            blocks.append(Line((grade(grade_name(facts["audit"])), f"{gold}, as an audit without reward")))
         said = {"answer": facts["answer"], "gold": facts["gold"]}
         blocks += [Line((f"{key}: ", Span(text, "answer"))) for key, text in said.items() if text is not None]
         blocks += [Line(f"{'followed' if met else 'not followed'}: {one}") for one, met in facts["parts"]]
@@ -236,7 +236,8 @@ def _part(why: Why, name: str, title: str, facts: Mapping[str, Any], **numbers: 
     return Section(title, blocks, name=f"why-{name}")
 
 
-HEADS = {"left_right": "sides are", "why_not": "why not", "line": "the judge's words", "ties": ">ties"}
+CAPTIONS = {"votes": "by vote", "opponents": "by opponent", "members": "by turn of the group"}
+HEADS = {"left_right": "sides are", "why_not": "why not", "line": "the judge's line", "ties": ">ties"}
 
 
 def _rows(why: Why, name: str, rows: Sequence[Facts]) -> list[Block]:
@@ -250,13 +251,13 @@ def _rows(why: Why, name: str, rows: Sequence[Facts]) -> list[Block]:
 
     heads = [">" * is_number(key) + HEADS.get(key, key.replace("_", " ")) for key in keys]
     cells, more = cut([[_cell(why, row, key) for key in keys] for row in rows], MOST_ROWS)
-    return [Table(heads, cells, name=name, row_name=f"{name}-row", kind="plain"), *more]
+    return [Table(heads, cells, CAPTIONS[name], name=name, row_name=f"{name}-row", kind="plain"), *more]
 
 
 def _cell(why: Why, row: Facts, key: str) -> Words:
     value = row[key]
     if isinstance(value, TurnId):
-        if "id" in row:  # of a group, perhaps of another debate
+        if "id" in row:  # a member of a group, possibly from another debate
             return Span(f"turn {named(value)}", link=to_debate(row["id"], "why", value))
         return Span(why.handle(value), link=to_turn(why.id, value))
     if key == "left_right":
@@ -273,11 +274,11 @@ def _cell(why: Why, row: Facts, key: str) -> Words:
 
 
 def _number(number: Number) -> list[str | Span]:
-    """Return a number with its arithmetic, a mark if it differs from the stored one, and its source."""
+    """Return a number with its arithmetic, a mark if it differs from the stored value, and its source."""
     text = number.text if len(number.formula) <= LONGEST else figure(number.value)
     words: list[str | Span] = [Span(text, "code")]
     if number.matches is False:
-        words += [" ", Span(f"[not as stored]; stored: {figure(number.stored)}", "wrong")]
+        words += [" ", Span(f"[differs]; stored: {figure(number.stored)}", "wrong")]
     if number.source:
         words += [" ", Span(f"({number.source})", "faint")]
     return words

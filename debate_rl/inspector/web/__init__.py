@@ -30,10 +30,10 @@ def serve(
     open_browser: bool = False,
     token: str | None = None,
 ) -> None:
-    """Serve a run or a folder of runs to a browser until interrupted. ``port`` 0 takes a free one.
+    """Serve a run or a folder of runs to a browser until interrupted. ``port`` 0 takes a free port.
 
-    Beyond loopback, pages need a token, which the printed address contains. ImportError names the extra of a
-    missing package, OSError why the port is unavailable.
+    Unless ``host`` is loopback, pages need a token, which is part of the printed address. ImportError names
+    the extra of a missing package, OSError why the port is unavailable.
     """
     need_packages()
     from debate_rl.inspector.web.app import AccessPolicy, make_app
@@ -46,7 +46,7 @@ def serve(
     try:
         with listen(host, port) as listener:
             url = url_of(host, listener.getsockname()[1], start, policy.token)
-            print(f"Open {url} (Ctrl-C ends it)", flush=True)
+            print(f"Open {url} (Ctrl-C stops the server)", flush=True)
             if open_browser:
                 webbrowser.open(url)
             server_for(make_app(site, policy)).run(sockets=[listener])
@@ -55,18 +55,18 @@ def serve(
 
 
 def server_for(app: ASGIApp) -> Server:
-    """Return a server of an application that only logs errors."""
+    """Return a server for an application. It logs only errors."""
     from uvicorn import Config, Server
 
     return Server(Config(app, log_level="warning", access_log=False, server_header=False, lifespan="off"))
 
 
 def warm() -> None:
-    """Import what pages need before the first request. scipy alone takes half a second."""
+    """Import the packages that pages need before the first request. scipy alone takes half a second."""
     for name in ("debate_rl.reports.rows", "debate_rl.inspector.views.why", "debate_rl.config"):
         import_module(name)
     gc.collect()
-    gc.freeze()  # what stays anyway is not looked through again and again while pages are made
+    gc.freeze()  # exclude loaded modules from garbage collection
 
 
 def need_packages() -> None:
@@ -81,7 +81,7 @@ def need_packages() -> None:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a listening socket. OSError says in one line why there is none."""
+    """Return a listening socket. OSError says in one line why the address is unavailable."""
     listener = None
     try:
         where = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
@@ -95,8 +95,8 @@ def listen(host: str, port: int) -> socket.socket:
             listener.close()
         why = f"cannot listen on {host}:{port}: {getattr(error, 'strerror', None) or error}"
         known = {
-            errno.EADDRINUSE: f"port {port} is in use; choose another by --port, or a free one by --port 0",
-            errno.EACCES: f"port {port} may not be used without more rights; choose one from 1024 on",
+            errno.EADDRINUSE: f"port {port} is in use; choose another with --port (0: a free port)",
+            errno.EACCES: f"port {port} needs more privileges; choose --port 1024 or above",
         }
         raise OSError(known.get(getattr(error, "errno", None) or 0, why)) from error
     return listener

@@ -39,10 +39,10 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-"""Headers of every answer."""
+"""Headers of every response."""
 KINDS = {"style.css": "text/css", "inspect.js": "text/javascript", "icon.svg": "image/svg+xml"}
 MISSING = (": no debate ", " is not a debate", ": there is no such folder", ": No such file or directory")
-"""The message for a debate or a folder that does not exist (any more)."""
+"""Parts of messages about a debate or a folder that does not exist (any more)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class AccessPolicy:
 
     @classmethod
     def of(cls, host: str, token: str | None = None) -> AccessPolicy:
-        """Return the policy of a server bound to ``host``. Beyond loopback it always has a token."""
+        """Return the policy of a server bound to ``host``. Unless ``host`` is loopback, it has a token."""
         names = {"localhost", "127.0.0.1", "::1", host.lower()}
         wildcard = host in ("", "0.0.0.0", "::")
         if wildcard:
@@ -67,17 +67,17 @@ class AccessPolicy:
         return cls(frozenset(names - {""}), wildcard, token)
 
     def knows(self, header: str) -> bool:
-        """Return whether a Host header names this server. Other names may resolve to our address."""
+        """Return whether a Host header names this server. Others may resolve to its address too."""
         name = host_of(header)
         return name in self.hosts or (self.any_address and _address(name) is not None)
 
     @property
     def cookie(self) -> str:
-        """The name of the token's cookie. Two inspectors on one machine have different names."""
+        """The name of the token's cookie, which differs between inspectors on one machine."""
         return f"inspector-{hashlib.sha256((self.token or '').encode()).hexdigest()[:8]}"
 
     def opens(self, given: Iterable[str]) -> bool:
-        """Return whether any of these is the token. Every one is compared, in constant time."""
+        """Return whether any of these is the token. All are compared, each in constant time."""
         wanted = (self.token or "").encode()
         return any(hmac.compare_digest(text.encode("utf-8", "replace"), wanted) for text in given)
 
@@ -140,7 +140,7 @@ class AccessControl:
         if scope["method"] not in ("GET", "HEAD"):
             return PlainTextResponse("read only: GET and HEAD\n", 405, {"Allow": "GET, HEAD"})
         if not policy.knows(headers.get("host", "")):
-            return PlainTextResponse("this server does not answer to that host name\n", 421)
+            return PlainTextResponse("this server does not accept that host name\n", 421)
         if policy.token is None:
             return None
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
@@ -150,7 +150,7 @@ class AccessControl:
             answer = RedirectResponse(path + ("?" + rest if rest else ""), 303)
             answer.set_cookie(policy.cookie, policy.token, httponly=True, samesite="strict")
             return answer
-        # cookies of other servers of the host may look like anything
+        # cookies of other servers on the host may have any form
         cookies = (text.partition("=") for text in headers.get("cookie", "").split(";"))
         if policy.opens(value.strip() for key, _, value in cookies if key.strip() == policy.cookie):
             return None
@@ -166,11 +166,11 @@ def make_app(site: Site, policy: AccessPolicy) -> ASGIApp:
 
     routes += [Route("/static/{file}", static), Route("/run/{name}", to_run)]
 
-    def failed(request: Request, error: Exception) -> Response:  # the server prints the trace
+    def failed(request: Request, error: Exception) -> Response:  # the server prints the traceback
         if isinstance(error, HTTPException):
-            status, title, problem = error.status_code, "Not here", "there is no such page"
+            status, title, problem = error.status_code, "Not found", "there is no such page"
         else:
-            status, title, problem = 500, "This page could not be made", f"{type(error).__name__}: {error}"
+            status, title, problem = 500, "This page failed", f"{type(error).__name__}: {error}"
         return _problem(PageRequest(site, request), status, title, problem)
 
     app = Starlette(routes=routes, exception_handlers={HTTPException: failed, 500: failed})
@@ -188,14 +188,14 @@ def _endpoint(site: Site, page: Page) -> Callable[[Request], Response]:
             wait = (1000, busy.what, busy.percent if busy.total else None)
             return show(request, "busy", "One moment", [], status=202, progress=wait)
         except FilterError as error:
-            return _problem(request, 400, "This filter cannot be read", error.problem, error.shown())
+            return _problem(request, 400, "Invalid filter", error.problem, error.shown())
         except NotFound as error:
-            return _problem(request, 404, "Not here", str(error))
-        except (ReplayError, FieldError, TranscriptError) as error:  # files may be read, and yet not be shown
+            return _problem(request, 404, "Not found", str(error))
+        except (ReplayError, FieldError, TranscriptError) as error:  # the file cannot be shown
             missing = isinstance(error, TranscriptError) and any(words in str(error) for words in MISSING)
             return _problem(request, 404 if missing else 422, "This cannot be shown", str(error))
         except FileNotFoundError as error:
-            return _problem(request, 404, "Not here any more", f"{error.filename}: {error.strerror}")
+            return _problem(request, 404, "Not found", f"{error.filename}: {error.strerror}")
         except OSError as error:
             return _problem(request, 503, "This cannot be read", error.strerror or str(error))
 
@@ -207,7 +207,7 @@ def _problem(request: PageRequest, status: int, title: str, problem: str, caret:
 
 
 def static(request: Request) -> Response:
-    """Return one of our own files."""
+    """Return a static file."""
     name = request.path_params["file"]
     if name not in KINDS:
         raise HTTPException(404)

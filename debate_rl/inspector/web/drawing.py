@@ -1,7 +1,7 @@
-"""Drawings as SVG paths: figures over the steps, and the votes on a round's solutions.
+"""Drawings as SVG paths: figures by step, and the votes on the solutions of a round.
 
-An arrow points from the preferred solution to the other. Form and sign repeat what the colour says, and ties
-end in dots on both sides.
+An arrow points from the preferred solution to the other. Form and sign have the same meaning as the colour.
+Ties end in dots on both sides.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MOST_POINTS = 160
 
 
 class DrawnLine(NamedTuple):
-    """The line of a series: parts without gaps, each as points of an SVG polyline, and the last value."""
+    """The line of a series: parts without gaps, each as the points of an SVG polyline, and the last value."""
 
     name: str
     style: str
@@ -71,7 +71,7 @@ def _drawn(series: Series, first: int, last: int, low: float, high: float) -> Dr
 
 
 def binned(points: Sequence[tuple[int, float | None]], most: int) -> list[tuple[float, float | None]]:
-    """Return at most ``most`` points: means of neighbours, None without values.
+    """Return at most ``most`` points: means of neighbours, or None without values.
 
     >>> binned([(0, 1.0), (1, 0.0), (2, None), (3, None), (4, 0.5)], 3)
     [(0.5, 0.5), (2.5, None), (4.0, 0.5)]
@@ -167,7 +167,7 @@ def _votes(block: VoteDrawing) -> Iterator[Curve]:
     handles = block.view.handles
     for index, arrow in enumerate(block.graph.arrows):
         judge, first, second = (handles[turn.agent] for turn in (arrow.judge, arrow.winner, arrow.loser))
-        words = f"{judge}: {first} {'ties with' if arrow.tie else 'over'} {second}, {arrow.truth}"
+        words = f"{judge}: {first} {'ties with' if arrow.tie else 'beats'} {second}, {arrow.truth}"
         words += "" if arrow.counts else ", does not count"
         sides, marks = (arrow.winner, arrow.loser), (arrow.tie, arrow.in_cycle, arrow.counts)
         yield Curve(index, *sides, arrow.truth, *marks, judge[:8], words)
@@ -180,7 +180,7 @@ def _majorities(graph: RoundGraph) -> list[Curve]:
 
 
 def _curves(votes: Sequence[Curve], nodes: Sequence[Node]) -> Iterator[Curve]:
-    """Yield the votes as curves. Those between the same two solutions are side by side."""
+    """Yield the votes as curves. Curves between the same two solutions are side by side."""
     at = {node.turn: (node.x, node.y) for node in nodes}
     bundles: dict[frozenset[TurnId], list[Curve]] = {}
     for vote in votes:
@@ -196,7 +196,7 @@ def _curve(vote: Curve, start: Point, end: Point, place: float) -> Curve:
     (x0, y0), (x1, y1) = start, end
     length = hypot(x1 - x0, y1 - y0) or 1.0
     across = (-(y1 - y0) / length, (x1 - x0) / length)
-    half = abs(across[0]) * LABEL[0] + abs(across[1]) * LABEL[1]  # of a label, as seen along the line
+    half = abs(across[0]) * LABEL[0] + abs(across[1]) * LABEL[1]  # half the extent of a label across the line
     bend = 4 * (half + CLEAR) * place  # the middle of a curve bends half as far as its control point
     cx, cy = (x0 + x1) / 2 + across[0] * bend, (y0 + y1) / 2 + across[1] * bend
     sx, sy = _towards((x0, y0), (cx, cy), NODE + 2)

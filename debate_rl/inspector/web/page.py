@@ -1,4 +1,4 @@
-"""What all pages share: addresses, the request, and the frame."""
+"""The common parts of all pages: addresses, the request, and the frame."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from debate_rl.inspector.web.site import NotFound, Result, Site
 from transcripts import RunStore
 
 SHORTCUTS = (
-    *(("j ↓", "next in a list"), ("k ↑", "the one before"), ("Enter", "open")),
-    *(("n", "next debate of the list"), ("p N", "the one before"), ("o", "newest first, or oldest first")),
+    *(("j ↓", "next in a list"), ("k ↑", "previous in a list"), ("Enter", "open")),
+    *(("n", "next debate"), ("p N", "previous debate"), ("o", "newest first, or oldest first")),
     *(("u", "up"), ("/", "filter"), ("g s", "steps"), ("g l", "debates"), ("r", "replays")),
-    *(("g d", "the debate itself, from one of its views"), ("v", "votes"), ("w", "why this reward")),
+    *(("g d", "the debate, from one of its views"), ("v", "votes"), ("w", "why this reward")),
     *(("a", "answers"), ("g p", "parsing: what is malformed"), ("g k", "tokens")),
-    *(("g i", "prompts: what a turn read"), ("x", "the same problem in other steps"), ("?", "this help")),
+    *(("g i", "prompts"), ("x", "the same problem in other steps"), ("?", "this help")),
 )
 TABS = (
     ("Debate", "debate", "d"),
@@ -40,7 +40,7 @@ TITLES = {path: name for name, path, _ in TABS} | {"across": "Same problem"}
 
 
 def address(*parts: str, **query: object) -> str:
-    """Return the address of a page. Empty values and None are left out of the query.
+    """Return the address of a page. The query omits empty values and None.
 
     >>> address("run", "a/b", "debates", filter='text:"x"', newest=None)
     '/run/a%2Fb/debates?filter=text%3A%22x%22'
@@ -64,11 +64,11 @@ class Links:
         return address("run", self.run, *parts, **query)
 
     def debates(self, **other: object) -> str:
-        """Return the address of a list, optionally with another filter or order, or after a debate."""
+        """Return the address of a list of debates. ``other``: filter, order, or a debate to start after."""
         return self("debates", **({"filter": self.filter, "newest": self.newest} | other))
 
     def within(self, term: str) -> str:
-        """Return the filter with one more term.
+        """Return the filter with an additional term.
 
         >>> Links("run").within("step:3"), Links("run", "winner:wrong OR votes:0").within("step:3")
         ('step:3', 'step:3 (winner:wrong OR votes:0)')
@@ -76,7 +76,7 @@ class Links:
         return f"{term} ({self.filter})" if self.filter.strip() else term
 
     def debate(self, id: str, *view: str, **query: object) -> str:
-        """Return the address of a debate, or of a view of it, that keeps the filter."""
+        """Return the address of a debate or of one of its views, with the current filter."""
         return self("debate", id, *view, **query, filter=self.filter, newest=self.newest)
 
     def href(self, link: Link) -> str:
@@ -92,7 +92,7 @@ class Links:
 
 
 class PageRequest:
-    """A request for a page: the site, the query, and the names of the run, replay and debate ("" if none)."""
+    """A request for a page: the site, the query, and the names of the run, replay and debate, or ""."""
 
     def __init__(self, site: Site, request: Request) -> None:
         self.site, self.query = site, dict(request.query_params)
@@ -106,7 +106,7 @@ class PageRequest:
 
     @property
     def run(self) -> FoundRun:
-        """The current state of the run. ``writing``: whether its pages are live."""
+        """The run. If it is being written, its pages update themselves."""
         return self.site.run(self.name)
 
     @property
@@ -115,7 +115,7 @@ class PageRequest:
         return self.site.store(self.name)
 
     def look(self, key: object, work: Callable[[RunStore], Result]) -> Result:
-        """Return the result of work with the store for the query's filter; see ``Site.look``."""
+        """Return the result of ``work`` on the store for the query's filter; see ``Site.look``."""
         return self.site.look(self.name, self.links.filter, key, work)
 
     def whole_number(self, key: str) -> int | None:
@@ -124,7 +124,7 @@ class PageRequest:
         return int(text) if text.isdecimal() and len(text) < 12 else None
 
     def turn(self, key: str = "turn") -> TurnId | None:
-        """Return the query's turn AGENT.ROUND, or None without one. NotFound if it is invalid."""
+        """Return the query's turn AGENT.ROUND, or None without a turn. NotFound if it is invalid."""
         text = self.query.get(key, "")
         if not text:
             return None

@@ -1,4 +1,4 @@
-"""The pages. Each reads the data of its address and shows the blocks of a view."""
+"""The pages. Each page reads the data of its address and shows the blocks of a view."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ from transcripts.record import named
 Page: TypeAlias = Callable[[PageRequest], Response]
 ReadBlocks: TypeAlias = Callable[[PageRequest, Record, DebateView, TurnId], Iterable[Block]]
 PAGE, SHOWN_STEPS = 50, 200
-"""Debates or pairs per page, and steps per page."""
+"""Number of debates or pairs per page, and of steps per page."""
 MOST_TURNS, MOST_TOKENS = 60, 700
 MOST_CELLS = 700
-"""Maximum number of arrows and matrix cells on a page. With more, it shows one round."""
+"""Maximum number of arrows and matrix cells on a page. Above it, the page shows one round."""
 TRAINING = (("loss", "loss"), ("KL", "kl_mean"), ("entropy", "entropy_mean"))
 """Charts of metrics.jsonl: the title, and the name of the metric."""
 SHARES = (
@@ -48,7 +48,7 @@ SHARES = (
 
 
 def front(request: PageRequest) -> Response:
-    """Show the runs, or redirect to the only one."""
+    """Show the runs, or redirect to the only run."""
     runs = request.site.runs()
     if request.site.is_one_run:
         return RedirectResponse(address("run", runs[0].name, ""), 307)
@@ -58,7 +58,7 @@ def front(request: PageRequest) -> Response:
 
 
 def steps(request: PageRequest) -> Response:
-    """Show a run step by step, the newest first, with charts of its figures."""
+    """Show the steps of a run, the newest first, with charts of its figures."""
     store, links, run = request.store, request.links, request.run
     every = request.look("steps", lambda store: store.steps(links.filter))
     before = request.whole_number("before")
@@ -69,7 +69,7 @@ def steps(request: PageRequest) -> Response:
         lines = [Line(line) for line in damage[:50]]
         blocks.append(Section(counted(len(damage), "damaged place"), lines, name="damage", folded=True))
     if len(judged_steps(run.path)) > 1:
-        blocks.append(Line(Span("The judge under attack", link=Link(("pairs",))), name="judged"))
+        blocks.append(Line(Span("Attacks on the judge", link=Link(("pairs",))), name="judged"))
     blocks.append(Section("", _course(request, every), kind="course", id="course"))
     ids = [f"step-{row.step}" for row in rows[:SHOWN_STEPS]]
     table = table_of(STEPS, rows[:SHOWN_STEPS], name="steps", row_name="step", ids=ids, body="rows")
@@ -86,7 +86,7 @@ def _step(row: StepRow) -> int:
 
 
 def _course(request: PageRequest, rows: Sequence[StepRow]) -> list[Block]:
-    """Return the charts over the steps: fractions, and training figures with their own ranges."""
+    """Return the charts by step: fractions, and training figures with their own ranges."""
     shares = [
         Series(title, style, [(_step(row), getattr(row, name)) for row in rows])
         for title, style, name in SHARES
@@ -118,7 +118,7 @@ def debate_list(request: PageRequest) -> Response:
 
 
 def _matching(request: PageRequest) -> int | None:
-    """Return the number of matching debates, or None while they are being counted."""
+    """Return the number of matching debates, or None while the count is in progress."""
     try:
         return request.look("count", lambda store: store.count(request.links.filter))
     except Busy:
@@ -134,7 +134,7 @@ def same_problem(request: PageRequest) -> Response:
     result = across(store, problem)
     blocks = across_blocks(result)
     table = blocks[-1]
-    if isinstance(table, Table):  # with two links in each row, which choose what is compared
+    if isinstance(table, Table):  # add two links to each row, which select the debates to compare
         both = zip(table.rows, result.held, strict=True)
         rows = [(*row, *_choices(problem, one.ref, a, b)) for row, one in both]
         heads = (*table.heads, "before", "after")
@@ -147,7 +147,7 @@ def same_problem(request: PageRequest) -> Response:
 
 
 def _choices(problem: str, ref: str, a: str, b: str) -> Iterable[Span]:
-    """Yield the links that choose a debate as the first or the second of the comparison."""
+    """Yield the links that select a debate as the first or the second of the comparison."""
     for name, chosen, pair in (("before", a, (ref, b)), ("after", b, (a, ref))):
         query = (("problem", problem), ("a", pair[0]), ("b", pair[1]))
         yield Span("●" if chosen == ref else "○", link=Link(("across",), query), name=name)
@@ -156,20 +156,20 @@ def _choices(problem: str, ref: str, a: str, b: str) -> Iterable[Span]:
 def replay_list(request: PageRequest) -> Response:
     """Show the replays of a run."""
     found = replays(request.run.path)
-    none = Line("There are none. debate replay RUN rewards.truth_weight=0.3 makes one.", name="none")
+    none = Line("This run has no replay: debate replay RUN rewards.truth_weight=0.3 makes one.", name="none")
     blocks = [table_of(REPLAYS, found, name="replays", row_name="replay") if found else none]
-    return show(request, "replays", "Replays: what another scheme would have given", blocks)
+    return show(request, "replays", "Replays: rewards under other schemes", blocks)
 
 
 def replay(request: PageRequest) -> Response:
-    """Show one replay, and one debate under both schemes if the address names it."""
+    """Show a replay, and a debate under both schemes if the address names a debate."""
     run, id = request.run.path, request.query.get("debate", "")
     if request.replay not in {listed.name for listed in replays(run)}:
         raise NotFound(f"there is no replay {request.replay!r}")
     replayed = read_replay(run, request.replay)
     debate = replayed.debate(id) if id else None
     if id and debate is None:
-        raise NotFound(f"the replay shows no debate {id!r}")
+        raise NotFound(f"the replay has no debate {id!r}")
     one = debate_replay_blocks(debate) if debate else []
     return show(request, "replay", f"Replay {replayed.name}", [*one, *replay_blocks(replayed)])
 
@@ -192,13 +192,13 @@ def judge_pairs(request: PageRequest) -> Response:
         raise NotFound(str(error)) from error
     more = len({attack.number for attack in watched.attacks}) > start + PAGE
     pages = [("More pairs", links("pairs", step=watched.step, after=start + PAGE), "next")] if more else []
-    return show(request, "pairs", "The judge under attack, on fixed pairs", blocks, pages=pages)
+    return show(request, "pairs", "Attacks on the judge, on fixed pairs", blocks, pages=pages)
 
 
 def debate_page(kind: str, title: str, read: ReadBlocks, *, of_turn: bool = False) -> Page:
     """Return the page of a view of a debate, with links to its neighbours and its other views.
 
-    ``of_turn``: the view shows one turn, which can be chosen, and may need its token arrays.
+    ``of_turn``: the view shows one turn to choose, and may need its token arrays.
     """
 
     def page(request: PageRequest) -> Response:
@@ -219,7 +219,7 @@ def debate_page(kind: str, title: str, read: ReadBlocks, *, of_turn: bool = Fals
 
 
 def _next(request: PageRequest, *, newest: bool) -> str | None:
-    """Return the next debate in an order of the filter's list, or "…" while texts are searched."""
+    """Return the next debate of the filter's list in the given order, or "…" while texts are searched."""
     filter, id = request.links.filter, request.id
     try:
         rows = request.look(
@@ -231,16 +231,16 @@ def _next(request: PageRequest, *, newest: bool) -> str | None:
 
 
 def _chosen(request: PageRequest, view: DebateView) -> TurnId:
-    """Return the turn of the address, or the winner's, or the first. NotFound if it does not exist."""
+    """Return the turn in the address, else the winner's, else the first. NotFound if it does not exist."""
     turn = request.turn() or view.winner or next((turn.id for turn in view.spoken()), None)
     if turn is None or view.turn(turn) is None:
-        missing = "there is no turn in it" if turn is None else f"no turn {named(turn)} in it"
+        missing = "it has no turns" if turn is None else f"it has no turn {named(turn)}"
         raise NotFound(f"debate {request.id}: {missing}")
     return turn
 
 
 def _ways(*ways: tuple[str, Link, bool]) -> list[Block]:
-    """Return the links to other parts of a page that exist."""
+    """Return the links to those other parts of a page that exist."""
     there = [(name, link) for name, link, exists in ways if exists]
     return [Line(Span(name, link=link), name=name.split()[0].lower()) for name, link in there]
 
@@ -258,7 +258,7 @@ def _rounds(request: PageRequest, record: Record, view: DebateView, turn: TurnId
 
 
 def _votes(request: PageRequest, record: Record, view: DebateView, turn: TurnId) -> list[Block]:
-    """Return the votes of each round, or of one round if there are very many."""
+    """Return the votes of each round, or of one round if there are too many."""
     graphs, round_ = vote_graphs(record), request.whole_number("round")
     if round_ is None and sum(len(graph.arrows) + len(graph.solutions) ** 2 for graph in graphs) > MOST_CELLS:
         round_ = graphs[-1].round
@@ -270,7 +270,7 @@ def _votes(request: PageRequest, record: Record, view: DebateView, turn: TurnId)
 
 
 def _tokens(request: PageRequest, record: Record, view: DebateView, turn: TurnId) -> list[Block]:
-    """Return one turn token by token, one page of it at a time."""
+    """Return one page of the tokens of a turn."""
     found = token_view(record, turn, evaluation=evaluation_of(request.store.run))
     start = min(request.whole_number("from") or 0, max(0, len(found.tokens) - 1))
     before, after = max(0, start - MOST_TOKENS), start + MOST_TOKENS

@@ -1,4 +1,4 @@
-"""Blocks as HTML, with escaped texts, named unseen characters and mathematics; and debates as one file."""
+"""Blocks as HTML, with escaped texts, marked unseen characters and mathematics; and debates as one file."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from transcripts import DebateRow, RunStore, TranscriptError
 
 HERE = Path(__file__).parent
 UNSEEN, MARKED = "⟨{}⟩", '<b class="unseen">{}</b>'
-"""Forms of unseen characters in an attribute, and in a text."""
+"""Formats of unseen characters in an attribute, and in a text."""
 PAGE_CHARACTERS, MOST_OF_A_PIECE, LEAST_OF_A_PIECE = 90_000, 4_000, 200
 MOST_OF_A_TEXT, MOST_OF_A_LINE = 60_000, 600
 MOST_MATHEMATICS, MOST_MARKUP = 6, 400_000
-"""Maximum characters of MathML per character of a text, and per text. A formula takes about twelve times its
-own length."""
+"""Maximum number of characters of MathML per character of a text, and per text. MathML is about twelve times
+as long as its formula."""
 TAGS = {"strong": "b", "code": "code", "mark": "mark", "gone": "del", "new": "ins"}
 
 
@@ -47,9 +47,9 @@ class Clip(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Face:
-    """How one page draws blocks. ``href``: the address of a link, or "" for none.
+    """How a page draws blocks. ``href``: returns the address of a link, or "" for no link.
 
-    ``piece``: characters shown of a text whose whole has its own page. ``written``: show mathematics as
+    ``piece``: number of characters shown of a text that has its own page. ``written``: show mathematics as
     written. ``anchor``: a prefix of each id.
     """
 
@@ -59,7 +59,7 @@ class Face:
     anchor: str = ""
 
     def words(self, words: Words, *, item: bool = False) -> Markup:
-        """Return words as markup. ``item``: whether keys can move between the links."""
+        """Return words as markup. ``item``: keys can move between the links."""
         if isinstance(words, str) and len(words) <= MOST_OF_A_LINE:
             return seen(words)
         return Markup().join(self._span(span, item=item) for span in spans(words))
@@ -112,7 +112,7 @@ def _marked(span: Span) -> Markup:
 
 
 def piece_limit(blocks: Iterable[Block]) -> int:
-    """Return how many characters of each piece a page with these blocks shows.
+    """Return the number of characters of each piece that a page with these blocks shows.
 
     >>> piece_limit([]), piece_limit([Text("", whole=Link(()))] * 45)
     (4000, 2000)
@@ -129,7 +129,7 @@ def _pieces(blocks: Iterable[Block]) -> int:
 
 
 def typeset_answer(text: str, *, written: bool = False) -> Markup:
-    """Return an answer as mathematics if it contains a LaTeX command, or else as written."""
+    """Return an answer as mathematics if it contains a LaTeX command, else as written."""
     if not written and "\\" in text and with_codes(text, UNSEEN) == text:
         for shown in (text, rf"\({text}\)"):
             formula = with_mathematics(shown, seen)
@@ -148,7 +148,7 @@ def seen(text: str) -> Markup:
 
 
 def head(text: str, limit: int) -> str:
-    """Return a beginning of a text that has at most ``limit`` characters, and twice that as markup."""
+    """Return the beginning of a text: at most ``limit`` characters, and at most twice as many as markup."""
     cut = text[:limit]
     while len(cut) > 1 and len(seen(cut)) > 2 * limit:
         cut = cut[: len(cut) // 2]
@@ -157,7 +157,7 @@ def head(text: str, limit: int) -> str:
 
 @cache
 def environment() -> Environment:
-    """Return the templates."""
+    """Return the environment of the templates."""
     templates = Environment(
         loader=FileSystemLoader(HERE / "templates"),
         autoescape=True,
@@ -189,7 +189,7 @@ def render_blocks(blocks: Iterable[Block], face: Face) -> Markup:
 
 
 def _shown(value: object) -> object:
-    """Return a template's value. Unseen characters are made visible unless it is already markup."""
+    """Return a template's value. Unseen characters are made visible, except in markup."""
     if value is None:
         return ""
     return with_codes(value, UNSEEN) if isinstance(value, str) and not isinstance(value, Markup) else value
@@ -197,19 +197,19 @@ def _shown(value: object) -> object:
 
 @cache
 def asset(name: str) -> str:
-    """Return the address of one of our files, which changes with its content."""
+    """Return the address of a static file. The address changes with the content."""
     mark = hashlib.sha256((HERE / "static" / name).read_bytes()).hexdigest()[:10]
     return f"/static/{name}?v={mark}"
 
 
 LIMIT, PIECE_CHARACTERS = 200, 20_000
 MARK = '<meta name="generator" content="debate inspect">'
-"""Marks a file as ours, which may be replaced."""
+"""Marks a file as an export, which may be replaced."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """The number of debates in a file, and of those that match the filter."""
+    """The number of debates in a file, and the number of debates that match the filter."""
 
     written: int
     matching: int
@@ -218,10 +218,10 @@ class Exported:
 def export_html(
     store: RunStore, filter: str, path: Path | str, *, limit: int = LIMIT, newest: bool = False
 ) -> Exported:
-    """Write the first debates of a filter to one file, completely or not at all.
+    """Write the first debates that match a filter to one file, atomically.
 
-    The file says what it leaves out of debates and of very long texts. ValueError if it would replace a file
-    that is not ours, FilterError for an invalid filter, OSError if it cannot be written.
+    The file says which debates and parts of very long texts it leaves out. ValueError if ``path`` is a file
+    that is not an export, FilterError for an invalid filter, OSError if the file cannot be written.
     """
     path = Path(path)
     _refuse_another(path)
@@ -241,8 +241,8 @@ def export_html(
 
 def _refuse_another(path: Path) -> None:
     """Raise ValueError if the file exists and was not written by this function."""
-    if path.exists() and not path.is_file():  # a pipe would be waited for
-        raise ValueError(f"{path}: is not a file; name another")
+    if path.exists() and not path.is_file():  # opening a pipe would block
+        raise ValueError(f"{path}: is not a regular file; name another path")
     try:
         with path.open("rb") as file:
             ours = MARK.encode() in file.read(4096)
@@ -253,7 +253,7 @@ def _refuse_another(path: Path) -> None:
 
 
 def _face(held: Collection[str], anchor: str = "") -> Face:
-    """Return how the file draws blocks: with links only to its own content."""
+    """Return how the file draws blocks: with links only to content of the file."""
 
     def href(link: Link) -> str:
         page, *rest = link.path

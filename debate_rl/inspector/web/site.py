@@ -18,16 +18,16 @@ FRESH_S, PATIENCE_S, LOOK_S = 1.0, 0.5, 0.1
 """Minimum seconds between checks for new files; maximum seconds to wait for an index, and for a search."""
 KEPT_ANSWERS = 256
 SMALL_BYTES = 24 << 20
-"""Up to this size, text is indexed while the page waits, and otherwise in the background."""
+"""Up to this size, text is indexed while the page waits; larger text is indexed in the background."""
 Result = TypeVar("Result")
 
 
 class NotFound(LookupError):
-    """There is no such run, replay or turn."""
+    """The run, replay or turn does not exist."""
 
 
 class Busy(Exception):
-    """The page must wait for ``what``, of which ``percent`` is done. ``total`` 0: unknown."""
+    """The page must wait for ``what``; ``percent`` of it is done. ``total`` 0: unknown."""
 
     def __init__(self, what: str, done: int = 0, total: int = 0) -> None:
         super().__init__(what)
@@ -37,7 +37,7 @@ class Busy(Exception):
 
 @dataclass(slots=True)
 class _Served:
-    """A run that is opened: its store, the progress, and the index of its words."""
+    """An open run: its store, the progress of indexing, and the index of its words."""
 
     path: Path
     store: Future[RunStore]
@@ -48,7 +48,7 @@ class _Served:
 
 
 class Site:
-    """Finds the runs below a path by name. ``is_one_run``: the path is a single run."""
+    """The runs at a path, by name. ``is_one_run``: the path is a single run."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._lock = path, Lock()
@@ -59,7 +59,7 @@ class Site:
         self._closed = False
         self._answers: dict[tuple[object, ...], Future[Any]] = {}
         self._workers, self._openers = ThreadPoolExecutor(3, "search"), ThreadPoolExecutor(8, "open")
-        self.is_one_run = run_at(path, self.runs()) is not None  # says now what is wrong with the path
+        self.is_one_run = run_at(path, self.runs()) is not None  # raises now if the path is wrong
 
     def runs(self) -> tuple[FoundRun, ...]:
         """Return the runs. TranscriptError if the path has none (any more)."""
@@ -70,13 +70,13 @@ class Site:
             return self._runs
 
     def run(self, name: str) -> FoundRun:
-        """Return a run by its name. NotFound without one."""
+        """Return a run by its name. NotFound if there is no such run."""
         with self._lock:
             known = self._seen.get(name)
         if known is not None and time.monotonic() - known[0] < FRESH_S:
             return known[1]
         found = None
-        if known is not None:  # its folder is known, so that no other run is read
+        if known is not None:  # reads no other run
             with suppress(TranscriptError):
                 found = find_runs(known[1].path)[0]
         found = found or next((run for run in self.runs() if run.name == name), None)
@@ -108,13 +108,13 @@ class Site:
 
         def tell(done: int, total: int) -> None:
             progress[:] = done, total
-            if self._closed:  # a server that ends does not wait for an index
+            if self._closed:  # a server that stops does not wait for an index
                 raise InterruptedError
 
         return _Served(path, self._openers.submit(lambda: RunStore.open(path, tell=tell)), progress)
 
     def searchable(self, name: str, filter: str) -> RunStore:
-        """Return the store once it can answer a filter. Busy while a large run is indexed; FilterError."""
+        """Return the store when it can apply a filter. Busy while a large run is indexed; FilterError."""
         store = self.store(name)
         if not compile_filter(filter).words:
             return store
@@ -132,9 +132,9 @@ class Site:
         return store
 
     def look(self, name: str, filter: str, key: object, work: Callable[[RunStore], Result]) -> Result:
-        """Return the result of work with a store for a filter. ``key`` distinguishes kinds of work.
+        """Return the result of ``work`` on a store for a filter. ``key`` distinguishes kinds of work.
 
-        A search of words has its own store and thread, and raises Busy until it is done.
+        A search of words has its own store and thread, and raises Busy until the search is done.
         """
         store = self.searchable(name, filter)
         if not compile_filter(filter).words:
@@ -154,14 +154,14 @@ class Site:
         try:
             return answer.result(LOOK_S)
         except TimeoutError:
-            raise Busy("looking through the texts") from None
+            raise Busy("searching the texts") from None
 
     def _index(self, store: RunStore) -> None:
         """Index the words in small steps, so that the server can stop at any time."""
         before = -1
         while not self._closed and not store.index_text(seconds=1.0):
             done, _ = store.text_read()
-            if done == before:  # another process does it
+            if done == before:  # another process indexes
                 time.sleep(PATIENCE_S)
             before = done
 
@@ -171,6 +171,6 @@ class Site:
         self._workers.shutdown(wait=False, cancel_futures=True)
         self._openers.shutdown(cancel_futures=True)
         for served in self._open.values():
-            with suppress(Exception):  # of a run that could not be opened
+            with suppress(Exception):  # the run may have failed to open
                 served.store.result().close()
         self._open.clear()

@@ -15,11 +15,11 @@ async def test_the_same_problem_in_other_steps(run, drive):
         await session.press("d", "down", "enter", "x")
         assert "problem sum/1" in session.text
         assert [held.ref for held in session.app.screen.query_one("#held").items] == ["0.1", "1.1", "2.1"]
-        assert "where you came from" in await session.press("enter")
+        assert "that you came from" in await session.press("enter")
         await session.press("down", "enter")
         assert isinstance(session.app.screen, Pager)
         shown = session.app.screen.query_one(Lines).plain
-        assert "[-0.1 alone-]  {+1.1 alone+}" in shown
+        assert "[-only 0.1-]  {+1.1 alone+}" in shown
         assert "votes: " in shown
         await session.press("escape", "o")
         assert isinstance(session.app.screen, DebateScreen)
@@ -47,7 +47,7 @@ async def test_what_other_schemes_would_have_given(replayed, drive):
         assert [bool(item.problem) for item in listed] == [False, True]
         await session.press("enter")
         figures = session.app.screen.query_one("#figures", Lines).plain
-        assert "18 of 18 debates have other advantages" in figures
+        assert "18 of 18 debates have new advantages" in figures
         assert "by persona and round" in figures
         changed = session.app.screen.query_one("#changed").items[0].id
         await session.press("enter", "r")

@@ -89,7 +89,7 @@ async def test_a_long_message_is_cut_with_a_note_and_shown_whole_when_asked(long
     async with drive(long) as session:
         await session.press("d", "enter")
         shown = session.app.screen.query_one("#main", Lines).plain
-        assert (len(shown) < 30_000, "999,999 characters in all, o shows them" in shown) == (True, True)
+        assert (len(shown) < 30_000, "999,999 characters in total, o shows them" in shown) == (True, True)
         await session.press("o", "end")
         assert len(session.app.screen.query_one(Lines).plain) == 1_000_000
         assert session.text.splitlines()[-3].strip().startswith("word word")

@@ -61,7 +61,7 @@ async def test_a_single_run_opens_at_its_steps_and_a_filter_at_its_debates(run, 
         await session.press("escape")
         assert isinstance(session.app.screen, Steps)
     async with drive(run, filter="step:99") as session:
-        assert "no debate meets this filter" in session.text
+        assert "no debate matches this filter" in session.text
 
 
 async def test_a_filter_holds_for_the_run_that_is_chosen(run, drive, tmp_path):
@@ -108,7 +108,7 @@ async def test_words_are_searched_once_they_are_read(run, drive, monkeypatch):
         assert len(calls) >= 3
         assert all(given["seconds"] < 1 for given in calls if given)
 
-    assert said[:2] == ["reading the words of all debates: 34%"] * 2
+    assert said[:2] == ["indexing the words of all debates: 34%"] * 2
 
 
 @pytest.mark.slow
@@ -122,7 +122,7 @@ async def test_next_and_previous_match(run, drive):
             await session.press("n")
             seen.append(session.app.screen.id_shown)
         assert seen == wanted
-        assert "last one of the list" in await session.press("n")
+        assert "last debate of the list" in await session.press("n")
         await session.press("N")
         assert session.app.screen.id_shown == wanted[-2]
         await session.press("escape")
@@ -184,7 +184,7 @@ async def test_the_grid_chooses_the_turn(run, drive):
 
 @pytest.mark.slow
 async def test_every_panel_and_back(run, drive):
-    wanted = {"v": "votes on round 1", "w": "peer reward", "p": "parser reads the same in all 9 turns"}
+    wanted = {"v": "votes on round 1", "w": "peer reward", "p": "gives the same result for all 9 turns"}
     wanted |= {"a": "equal answers have the same letter", "k": "solution  generator", "i": "What is 0 + 1?"}
     wanted |= {"r": "no replay of this run", "m": "advantage  generator +0.25"}
 

@@ -1,7 +1,5 @@
 """Curves by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -12,10 +10,7 @@ def curves_of(group=None, broken=None, **columns):
     """Curves over steps 0, 1, ...; None is no value, and __ in a name stands for a slash."""
     length = max((len(values) for values in columns.values()), default=0)
     values = {
-        name.replace("__", "/"): np.array(
-            [np.nan if value is None else value for value in column] + [np.nan] * (length - len(column)),
-            dtype=float,
-        )
+        name.replace("__", "/"): np.array([*column, *[None] * (length - len(column))], dtype=float)
         for name, column in columns.items()
     }
     return Curves(np.arange(length), values, broken or {}, group)

@@ -1,7 +1,5 @@
 """Models in GGUF files, written here by the package of llama.cpp."""
 
-from __future__ import annotations
-
 import json
 from copy import deepcopy
 
@@ -24,31 +22,17 @@ HEADS, KV_HEADS, HIDDEN = 4, 2, 32
 TOKENS = [*bytes_to_unicode().values(), "12", "<|endoftext|>"]
 END = len(TOKENS) - 1
 CHAT = "{% for m in messages %}{{ m['role'] + ': ' + m['content'] }}{% endfor %}"
-LAYER = {
-    "attn_norm": "input_layernorm",
-    "ffn_norm": "post_attention_layernorm",
-    "attn_v": "self_attn.v_proj",
-    "attn_output": "self_attn.o_proj",
-    "ffn_gate": "mlp.gate_proj",
-    "ffn_up": "mlp.up_proj",
-    "ffn_down": "mlp.down_proj",
-}
+LAYER = {"attn_norm": "input_layernorm", "ffn_norm": "post_attention_layernorm"}
+LAYER |= {"attn_v": "self_attn.v_proj", "attn_output": "self_attn.o_proj"}
+LAYER |= {f"ffn_{name}": f"mlp.{name}_proj" for name in ("gate", "up", "down")}
 
 
 def tiny_llama() -> LlamaForCausalLM:
     torch.manual_seed(0)
-    settings = LlamaConfig(
-        vocab_size=len(TOKENS),
-        hidden_size=HIDDEN,
-        intermediate_size=48,
-        num_hidden_layers=2,
-        num_attention_heads=HEADS,
-        num_key_value_heads=KV_HEADS,
-        max_position_embeddings=64,
-        rms_norm_eps=1e-5,
-        eos_token_id=END,
-    )
-    return LlamaForCausalLM(settings).eval()
+    sizes = {"vocab_size": len(TOKENS), "hidden_size": HIDDEN, "intermediate_size": 48}
+    layers = {"num_hidden_layers": 2, "num_attention_heads": HEADS, "num_key_value_heads": KV_HEADS}
+    rest = {"max_position_embeddings": 64, "rms_norm_eps": 1e-5, "eos_token_id": END}
+    return LlamaForCausalLM(LlamaConfig(**sizes, **layers, **rest)).eval()
 
 
 def interleaved(weight: torch.Tensor, heads: int) -> torch.Tensor:
@@ -68,9 +52,8 @@ def tensors_of(model: LlamaForCausalLM) -> dict[str, torch.Tensor]:
         query, key = (found[f"{own}self_attn.{name}_proj.weight"] for name in "qk")
         tensors[f"blk.{layer}.attn_q.weight"] = interleaved(query, HEADS)
         tensors[f"blk.{layer}.attn_k.weight"] = interleaved(key, KV_HEADS)
-        tensors |= {
-            f"blk.{layer}.{ours}.weight": found[f"{own}{theirs}.weight"] for ours, theirs in LAYER.items()
-        }
+        for ours, theirs in LAYER.items():
+            tensors[f"blk.{layer}.{ours}.weight"] = found[f"{own}{theirs}.weight"]
     return tensors
 
 

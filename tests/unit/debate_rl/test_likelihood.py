@@ -1,7 +1,5 @@
 """What a reader gives a gold answer, beside the plain computation, and what it is shown."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -21,15 +19,10 @@ PROBLEM = Problem("p", "Target 19. Numbers 3 8 5 11 2 9.", "8 11")
 
 
 def reader_of(path: Path, *, lora_rank: int = 0, **likelihood: Any) -> Reader:
-    config = Config.model_validate(
-        {
-            "env": {"kind": "pair_sum"},
-            "model": {"device": "cpu", "lora_rank": lora_rank, "tiny": {**TINY, "context_tokens": 64}},
-            "rewards": {"likelihood_weight": 1.0},
-            "learner": {"keep_reference": True, "lr": 0.05, "warmup_steps": 0},
-            "likelihood": likelihood,
-        }
-    )
+    tables = {"env": {"kind": "pair_sum"}, "rewards": {"likelihood_weight": 1.0}, "likelihood": likelihood}
+    tables |= {"learner": {"keep_reference": True, "lr": 0.05, "warmup_steps": 0}}
+    tables |= {"model": {"device": "cpu", "lora_rank": lora_rank, "tiny": TINY | {"context_tokens": 64}}}
+    config = Config.model_validate(tables)
     model, tokenizer = load_run_model(config)
     learner = Learner(model, config.resolved_learner(), total_steps=2)
     reader = open_reader(config, learner, tokenizer, path)
@@ -85,8 +78,7 @@ def test_what_a_solution_writes_cannot_be_a_field_of_the_prompt_or_a_control_tok
 def test_a_text_beyond_the_context_has_no_value(tmp_path: Path):
     reader = reader_of(tmp_path)
     long, short = reader.logprobs([(PROBLEM, " 11" * 500), (PROBLEM, " 11")])
-    assert long is None
-    assert short is not None
+    assert (long is None, short is None) == (True, False)
 
 
 def test_a_baseline_beyond_the_context_is_that_of_no_reasoning(tmp_path: Path, monkeypatch: Any):
@@ -131,9 +123,7 @@ def test_a_prompt_may_write_a_dollar_sign_and_braces():
 
 
 def test_baselines_are_read_again_and_a_damaged_line_is_named(tmp_path: Path):
-    Baselines(tmp_path).add(
-        [Baseline(0, "p", " 8 \ud83d\ude00".encode("utf-16", "surrogatepass").decode("utf-16"), -0.1 - 0.2)]
-    )
+    Baselines(tmp_path).add([Baseline(0, "p", " 8 \U0001f600", -0.1 - 0.2)])
     kept = Baselines(tmp_path)
     assert kept.known == {"p": -0.1 - 0.2}
     kept.add([Baseline(1, "q", "", None)])

@@ -1,7 +1,5 @@
 """Which parts of a text are formulas, what of them is shown, and that nothing of them is markup."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -3,8 +3,6 @@
 bitsandbytes is for CUDA GPUs here; where it is installed, its CPU backend runs the code past our refusal.
 """
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 
 import numpy as np
@@ -39,9 +37,8 @@ def folder(tmp_path):
 
 
 def model_config(folder, quantization="4bit", **changes):
-    return ModelConfig(
-        **{"name_or_path": folder, "lora_rank": 2, "quantization": quantization, "device": "cpu"} | changes
-    )
+    settings = {"name_or_path": folder, "lora_rank": 2, "quantization": quantization, "device": "cpu"}
+    return ModelConfig(**settings | changes)
 
 
 @pytest.mark.parametrize(

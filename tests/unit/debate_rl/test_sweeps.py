@@ -139,7 +139,7 @@ def test_an_arm_begins_after_the_run_of_another_arm_of_its_seed(tmp_path):
     assert sft.start_words() == (f'warm_start.from_run="{direct.folder}"',)
     assert not both.can_begin({"sft/seed_0": 1.0})
     assert both.can_begin({"sft/seed_1": 1.0})
-    assert both.why_not() == "sft, seed 1 is not done, and it begins with its weights"
+    assert both.why_not() == "needs the weights of sft, seed 1, which did not finish"
     assert [config.debate.num_agents for config in (both.config, other.config)] == [1, 3]
     assert [is_supervised(run.config) for run in (direct, sft, both, other)] == [False, True, False, False]
 
@@ -147,14 +147,18 @@ def test_an_arm_begins_after_the_run_of_another_arm_of_its_seed(tmp_path):
 @pytest.mark.parametrize(
     ("text", "given", "said"),
     [
-        (CHAIN.replace('"sft@best"', '"stf"'), (), "arm 'both': after = 'stf': is not an arm before"),
-        (CHAIN.replace('"sft@best"', '"both"'), (), "after = 'both': is not an arm before this one"),
+        (CHAIN.replace('"sft@best"', '"stf"'), (), "arm 'both': after = 'stf': is not an earlier arm"),
+        (CHAIN.replace('"sft@best"', '"both"'), (), "after = 'both': is not an earlier arm"),
         (CHAIN.replace('"sft@best"', "3"), (), "arms.both.after: must be a name"),
         *(
             (CHAIN.replace("sft@best", after), (), "arms.both.after: must be the name of an arm")
             for after in ("sft@bets", "@best", "", "sft@../../x")
         ),
-        (CHAIN, [f"learner.{key}={MANY}" for key in ("lr", "beta")], "1,000,000 arms are more than 1,000"),
+        (
+            CHAIN,
+            [f"learner.{key}={MANY}" for key in ("lr", "beta")],
+            "1,000,000 arms are too many; use at most 1,000",
+        ),
         (CHAIN.replace('"quickstart"', '"quickstrat"'), (), "arm 'other': quickstrat: no such file"),
     ],
 )
@@ -167,9 +171,8 @@ def test_a_chain_that_cannot_be_is_one_line(tmp_path, text, given, said):
 def test_what_a_run_took_counts_what_it_began_with(tmp_path):
     sweep, arms = chain(tmp_path)
     direct, sft, both, _ = runs_of(sweep, arms)[:4]
-    write_lines(
-        direct, {"tokens/generated": 60, "tokens/completion": 6, "tokens/prompt": 20, "read_tokens": 300}
-    )
+    spent = {"tokens/generated": 60, "tokens/completion": 6, "tokens/prompt": 20, "read_tokens": 300}
+    write_lines(direct, spent)
     write_lines(sft, {"read_tokens": 100}, {"read_tokens": 50})
     write_lines(both, {"tokens/generated": 0, "read_tokens": None})
     # 60 said and 200 read by the sampler; of rows 3 passes, the reference and none before the first update
@@ -201,7 +204,7 @@ def test_a_folder_of_other_arms_is_refused_and_more_arms_are_not(tmp_path):
 
     state("learner.lr=1e-4,2e-4")
     assert [*state("learner.lr=2e-4,3e-4").arms] == ["lr=1e-4", "lr=2e-4", "lr=3e-4"]
-    with pytest.raises(ConfigError, match=r"arm lr=1e-4 has 'nothing' where this one has 'train.steps=4'"):
+    with pytest.raises(ConfigError, match=r"arm lr=1e-4 has 'nothing' instead of 'train.steps=4'"):
         state("learner.lr=1e-4,2e-4", "train.steps=4")
     with pytest.raises(ConfigError, match=r"a sweep of quickstart"):
         state_of(tmp_path, "quickstart_words")
@@ -227,7 +230,7 @@ def test_a_run_that_was_done_with_another_recipe_is_not_compared(tmp_path):
         Runner(sweep, State(recipe="quickstart", seconds={run.key: 1.0}), print).run([run])
 
     write()
-    with pytest.raises(ConfigError, match=r"was done with another recipe: learner.lr was 0.5, now 0.0006; "):
+    with pytest.raises(ConfigError, match=r"has other settings: learner.lr was 0.5 and is now 0.0006; "):
         write(lr=0.5)
 
 

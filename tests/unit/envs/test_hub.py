@@ -1,7 +1,5 @@
 """Whether the hub can be reached: no test asks the hub itself."""
 
-from __future__ import annotations
-
 import socket
 import sys
 import threading

@@ -1,7 +1,5 @@
 """Several sets as one environment, and the training problems of a mixture."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -121,9 +121,9 @@
       const added = total(page) - known;
       copy(page, COUNT);
       copy(page, "#course");
-      if (added < 0) return offer("The run went back to an earlier step.", "Load the page again", () => location.reload());
+      if (added < 0) return offer("The run returned to an earlier step.", "Reload the page", () => location.reload());
       if (inserts && fresh && (!body || (fresh === rows.length && body.children.length)))
-        return offer("Many new debates.", "Load the page again", () => location.reload());
+        return offer("Many new debates.", "Reload the page", () => location.reload());
       const put = () => {
         for (const row of [...rows].reverse()) {
           const old = document.getElementById(row.id);

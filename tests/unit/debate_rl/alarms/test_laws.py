@@ -1,7 +1,5 @@
 """What holds for every detector on any figures, and of the simulated runs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

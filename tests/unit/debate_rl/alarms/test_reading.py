@@ -1,7 +1,5 @@
 """metrics.jsonl as it comes: torn, doubled, foreign, hostile; settings; parts on one axis."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

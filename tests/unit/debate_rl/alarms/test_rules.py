@@ -1,7 +1,5 @@
 """Each detector on the numbers of the collapses it is for, and on the edges of its rule."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The one line, and what shadows our packages."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import signal

@@ -1,7 +1,5 @@
 """The table of commands, and help pages: each has examples that can be typed, and no word of Python."""
 
-from __future__ import annotations
-
 import re
 import shlex
 

@@ -1,6 +1,6 @@
 """``debate keys``: what can be set, with the defaults that count."""
 
-from __future__ import annotations
+import json
 
 import pytest
 
@@ -31,6 +31,11 @@ def test_every_key_says_what_it_means(capsys):
     silent = [n for n, key in all_keys(Config).items() if n not in tables and not key.field.description]
     assert silent == []
     assert heads(printed(capsys, None, show_all=True)) == list(listed_keys(Config))
+
+
+def test_json_on_standard_output_is_alone(capsys):
+    [key] = json.loads(printed(capsys, "learner.lr", json="-"))["keys"]
+    assert (key["name"], key["default"]) == ("learner.lr", "3e-05")
 
 
 def test_twelve_basic_keys_are_shown_first(capsys):

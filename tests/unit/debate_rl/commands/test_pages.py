@@ -1,7 +1,5 @@
 """Every command in the documents is one that there is: its name, options, keys and recipe."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a person sees of a debate; the text of a model is only ever text."""
 
-from __future__ import annotations
-
 import io
 import re
 

@@ -1,7 +1,5 @@
 """What the quick-start prints of its figures."""
 
-from __future__ import annotations
-
 import io
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A judge's folder is a recipe whose ballots are those that the judge was trained on."""
 
-from __future__ import annotations
-
 import pytest
 
 from debate import DebateConfig, Problem

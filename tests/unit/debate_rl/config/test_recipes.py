@@ -1,7 +1,5 @@
 """Recipes and overrides."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from functools import cache
@@ -281,6 +279,7 @@ def test_a_recipe_that_cannot_be_a_stage_is_named(tmp_path, stage, said):
     [
         ("learner.tis_cap=nan", "learner.tis_cap: Input should be a finite number or 'auto' (got nan)"),
         ("learner.tis_cap=-1", "learner.tis_cap: Input should be greater than or equal to 0 or 'auto'"),
+        ("rewards.peer=no_such:rule", "rewards.peer: cannot import 'no_such' of"),
         ("logging.wandb=a/b", "logging.wandb: must have 1 to 128 characters, without / "),
         ("logging.wandb=", "logging.wandb: must have 1 to 128 characters, "),
         ("logging.wandb.name=x", "logging.wandb: must be the project; "),
@@ -291,4 +290,4 @@ def test_a_recipe_that_cannot_be_a_stage_is_named(tmp_path, stage, said):
 def test_a_value_is_refused_by_its_key_without_the_names_of_types(override, said):
     with pytest.raises(ConfigError) as raised:
         load_config(Config, "quickstart", [override])
-    assert f": {said}" in str(raised.value)
+    assert f" {override}: {said}" in str(raised.value)

@@ -1,24 +1,18 @@
 """Reward settings that contradict each other are refused in one line, with the way out."""
 
-from __future__ import annotations
-
 import pytest
 from pydantic import ValidationError
 
 from debate_rl.config import Config
 
+WIN_RATE = {"peer": "win_rate"}
+
 
 @pytest.mark.parametrize(
     ("tables", "message"),
     [
-        ({"rewards": {"peer": "win_rate"}}, r'set advantages.peer.baseline = "group"'),
-        (
-            {
-                "rewards": {"peer": "win_rate", "mix": "rewards"},
-                "advantages": {"mixed": {"baseline": "none"}},
-            },
-            "mixed",
-        ),
+        ({"rewards": WIN_RATE}, r'set advantages.peer.baseline = "group"'),
+        ({"rewards": WIN_RATE | {"mix": "rewards"}, "advantages": {"mixed": {"baseline": "none"}}}, "mixed"),
         ({"rewards": {"judge_verdict_weight": [[0, 0.5], [9, 0.0]]}}, "set verifier.endpoint"),
         (
             {"rewards": {"truth_rounds": "last"}, "advantages": {"judge": {"key": "pair"}}},
@@ -44,8 +38,8 @@ def test_contradictions_are_refused(tables: dict[str, object], message: str):
 @pytest.mark.parametrize(
     "tables",
     [
-        {"rewards": {"peer": "win_rate"}, "advantages": {"peer": {"baseline": "group", "scale": "none"}}},
-        {"rewards": {"peer": "win_rate", "mix": "rewards"}},
+        {"rewards": WIN_RATE, "advantages": {"peer": {"baseline": "group", "scale": "none"}}},
+        {"rewards": WIN_RATE | {"mix": "rewards"}},
         {"rewards": {"peer": "net_wins", "truth_rounds": "last", "judge_ties": "reward"}},
         {"debate": {"min_rounds": 1}, "advantages": {"discount": 0.7}, "rewards": {"truth_rounds": "last"}},
     ],

@@ -1,7 +1,5 @@
 """What follows which stage, and why: decided by held-out files written by hand, no model trained."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -83,7 +81,7 @@ def test_each_stage_begins_with_the_weights_of_the_one_before(tmp_path):
     assert visits[0].value == 0.8
     assert visits[0].low == pytest.approx(0.685, abs=0.003)
     assert visits[0].why.startswith("direct/accuracy .80 (.69 to .91) after 10 steps: the lower end is at")
-    assert said[0].startswith(f"stage 1 of 2, easy: from the recipe's own weights, in {tmp_path}/run/stag")
+    assert said[0].startswith(f"stage 1 of 2, easy: from the model of the recipe, in {tmp_path}/run/stag")
     assert said[2].startswith("stage 2 of 2, hard: from stages/01_easy@10, in ")
     assert said[3] == f"stage hard ended: {visits[1].why}"
 
@@ -96,7 +94,7 @@ def test_the_lower_end_decides_and_not_the_value(tmp_path):
 def test_a_stage_at_its_limit_goes_on_or_stops(tmp_path):
     visits, _, _ = driven(recipe(tmp_path / "run", EASY | {"at_limit": "stop"}, HARD), (20, 10))
     assert [(v.folder, v.end) for v in visits] == [("01_easy", "limit")]
-    assert visits[0].why.endswith("the lower end is below the target .50, and max_steps are done")
+    assert visits[0].why.endswith("the lower end is below the target .50, after max_steps")
 
 
 @pytest.fixture
@@ -126,7 +124,7 @@ def test_a_stage_of_replies_is_followed_by_one_of_debates_and_ends_after_its_epo
     assert [bool(one.sft.data) for one in configs] == [True, False]
     assert (configs[0].sft.epochs, configs[0].train.target, configs[1].train.steps) == (3, None, 7)
     assert [one.rewards.truth_wrong == -0.5 for one in configs] == [False, True]
-    assert "stage 1 of 2, cot: from the recipe's own weights" in said[0]
+    assert "stage 1 of 2, cot: from the model of the recipe" in said[0]
     assert said[0].endswith(": its epochs of replies")
     assert said[2].endswith(": 7 steps")
 
@@ -134,7 +132,7 @@ def test_a_stage_of_replies_is_followed_by_one_of_debates_and_ends_after_its_epo
 def test_one_stage_is_done_alone_once_the_one_before_is_over(tmp_path, sums_file):
     learns = {"name": "cot", "max_steps": 9, "sft": {"data": [sums_file]}}
     config = recipe(tmp_path / "run", learns, {"name": "rl", "max_steps": 7}, **TINY)
-    with pytest.raises(ValueError, match="stage=rl: begins with the weights of 'cot', which"):
+    with pytest.raises(ValueError, match="stage=rl: needs the weights of 'cot', which"):
         driven(config, only="rl")
     visits, configs, _ = driven(config, (9, 0), only="cot")
     assert [v.name for v in visits] == ["cot"]

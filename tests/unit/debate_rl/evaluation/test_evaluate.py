@@ -1,7 +1,5 @@
 """Evaluation against figures worked out by hand: two problems, three agents, two rounds, a final ballot."""
 
-from __future__ import annotations
-
 import pytest
 
 from debate import DebateConfig, Problem

@@ -1,7 +1,5 @@
 """Figures of an evaluation against numbers worked out by hand."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """The folder of an evaluation: what is asked twice is sampled once, and what was half removed made again."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import replace
 

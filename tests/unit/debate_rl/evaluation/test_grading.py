@@ -1,7 +1,5 @@
 """Grades of debates, who agrees by them, and what of a solution a reader sees."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 

@@ -4,8 +4,6 @@ The double has the signatures of inspect_ai 0.3: ``solver(name=...)``, a model's
 ``GenerateConfig``, ``ModelOutput.from_content`` and the fields of ``TaskState``.
 """
 
-from __future__ import annotations
-
 import asyncio
 import sys
 from dataclasses import dataclass, field

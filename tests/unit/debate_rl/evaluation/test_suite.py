@@ -1,7 +1,5 @@
 """Suites: what a set takes from all, how it becomes overrides, and what is refused."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -141,11 +139,8 @@ def test_the_best_checkpoint_of_each_run_on_each_set():
     of_a = {"run@start": (1, 1, 1, 1), "run@1": (1, 0, 0, 0), "run@2": (1, 1, 0, 0)}
     of_a |= {"other@7": (1, 1, 1, 1), "recipe.toml": (0,)}
     by_set = {"a": of_a, "b": {"run@1": (1, 1), "run@2": (1, 0)}}
-    results = [
-        Evaluated(data, name, scores=accuracy(*right))
-        for data, of in by_set.items()
-        for name, right in of.items()
-    ]
+    every = [(data, name, right) for data, of in by_set.items() for name, right in of.items()]
+    results = [Evaluated(data, name, scores=accuracy(*right)) for data, name, right in every]
     found = {(best.data, best.evaluation, best.of, best.estimate.value) for best in best_of(results)}
     assert found == {("a", "run@start", 3, 1.0), ("b", "run@1", 2, 1.0)}
     row = next(row for row in result_rows(results) if "of" in row)

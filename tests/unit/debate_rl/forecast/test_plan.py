@@ -1,7 +1,5 @@
 """What a run is said to need before its model is loaded."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """When a batch is answered, and requests that are cancelled meanwhile."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Sequence

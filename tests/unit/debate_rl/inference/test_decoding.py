@@ -1,7 +1,5 @@
 """Token ids to text and offsets, for real tokenizers and for ids no sane model would write."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st

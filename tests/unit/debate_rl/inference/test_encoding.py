@@ -1,7 +1,5 @@
 """Prompts: equal to the chat template for ordinary text, and no message can write a control token."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The folders in which a pool of engines has weights, while engines that are none answer."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 from tempfile import TemporaryDirectory

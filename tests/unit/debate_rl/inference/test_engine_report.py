@@ -1,7 +1,5 @@
 """Digests of matrices: what they tell apart, and what they do not depend on."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from hypothesis import given

@@ -1,7 +1,5 @@
 """The local policy: when it samples, in which order, and what its completions hold."""
 
-from __future__ import annotations
-
 import asyncio
 from contextlib import ExitStack
 

@@ -1,7 +1,5 @@
 """An object in its own process: calls, errors, cancelling, and what is left when either side ends."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal
@@ -149,14 +147,8 @@ time.sleep(60)
 def test_a_killed_owner_leaves_no_process_behind_and_a_signal_to_all_ends_the_owner_alone(tmp_path):
     (tmp_path / "parrots.py").write_text(SERVED)
     path = os.pathsep.join([str(tmp_path), str(Path(__file__).parents[3])])
-    with subprocess.Popen(
-        [sys.executable, "-c", OWNER],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": path},
-        stdout=subprocess.PIPE,
-        start_new_session=True,
-    ) as owner:
-        assert owner.stdout is not None
+    how = {"cwd": tmp_path, "env": os.environ | {"PYTHONPATH": path}, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", OWNER], start_new_session=True, **how) as owner:
         served = int(owner.stdout.readline())
         os.kill(served, signal.SIGINT)
         os.kill(served, signal.SIGTERM)

@@ -1,7 +1,5 @@
 """Sampling: the distribution, its log-probabilities, seeds and stops, on both paths."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

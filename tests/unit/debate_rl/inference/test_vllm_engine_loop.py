@@ -1,7 +1,5 @@
 """The loop of vLLM's engine, with an engine that answers a prompt of n tokens in n steps."""
 
-from __future__ import annotations
-
 import asyncio
 from types import SimpleNamespace
 

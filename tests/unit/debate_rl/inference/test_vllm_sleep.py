@@ -1,7 +1,5 @@
 """A vLLM that sleeps while the learner learns: what it is told, and in which order."""
 
-from __future__ import annotations
-
 import asyncio
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """Weights sent to a vLLM engine (with a fake sender), and weights written into a folder in memory."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Debates written by hand: three agents K7, Q2 and M4 whose replies are read as in any debate."""
 
-from __future__ import annotations
-
 import io
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """One problem across steps and evaluated checkpoints, and two debates compared, worked out by hand."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace
@@ -136,7 +134,7 @@ def test_damage_is_noted_and_the_rest_is_shown(run):
         found = across(store, "p")
     assert [one.ref for one in found.held] == ["0.0", "step_000500-aa:0.0", "step_000002-bb:0.1", "3.0"]
     first, second = found.notes
-    assert first.endswith("evaluation.json: is damaged; the weights are taken from the folder's name")
+    assert first.endswith("evaluation.json: is damaged; its step is read from the folder's name")
     assert "step_000002-bb: debate 0.0: " in second
 
 
@@ -146,7 +144,7 @@ def test_two_debates_turn_by_turn_and_vote_by_vote():
     after = record(3, ("4", "4"), text="so it was", votes=votes, names=("Ann", "Bob", "Dan"))
     found = compare(before, after, ("0.0", "3.0"))
     assert (found.before, found.after, found.same_votes) == ("0.0", "3.0", 0)
-    assert found.notes == ("agents have other personas (2: Cyd, then Dan)",)
+    assert found.notes == ("agents have different personas (2: Cyd, then Dan)",)
     kept, new, turned = ((v.judge.agent, v.before, v.after, v.kind) for v in found.votes)
     assert (kept, new) == ((0, "tie", "first", "changed"), (1, None, "second", "new"))
     assert turned == (2, "first", "second", "reversed")

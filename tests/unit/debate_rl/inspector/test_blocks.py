@@ -1,7 +1,5 @@
 """What the views of a debate say, as the lines that plain text and the terminal share."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from debate.types import FailureReason, ParseFailure, Span, TurnId
@@ -51,7 +49,7 @@ def test_every_block_has_its_lines():
 def test_thinking_is_folded_until_asked_and_tags_are_not_shown(circle):
     record = thinking(circle)
     folded, unfolded, raw = card(record), card(record, fold=False), card(record, raw=True)
-    reward = "reward     peer +0.00  truth +1.00  judge –  format +0.00"
+    reward = "reward     generator: peer +0.00, truth +1.00 · judge none · format +0.00"
     assert all(words in folded for words in ("thinking: 10 characters (t shows them)", "truncated", reward))
     assert "    let me see\n" in unfolded
     assert ("let me see" in folded, "<solution>" in unfolded) == (False, False)
@@ -68,7 +66,7 @@ def test_what_went_wrong_in_a_turn_is_told(circle):
 def test_a_long_text_is_cut_and_says_so():
     cut = plain([Text("x" * 20_001)])
     assert cut.count("x") == 20_000
-    assert cut.endswith("… cut: 20,001 characters in all, o shows them")
+    assert cut.endswith("… cut: 20,001 characters in total, o shows them")
 
 
 def test_signs_of_a_cell(circle):
@@ -87,8 +85,8 @@ def test_votes_as_matrix_and_list(circle):
     view, graphs = debate_view("5.0", circle), vote_graphs(circle)
     rows = [" ".join(row.split()) for row in plain(votes_blocks(view, graphs)).splitlines()]
     wanted = {
-        "3 of 3 votes count; of 2 decidable ones 1 are right",
-        "↻ the majorities go in a cycle: K7, Q2, M4",
+        "3 of 3 votes count; 1 of 2 decidable votes are right",
+        "↻ the majorities form a cycle: K7, Q2, M4",
         "K7 · 1 0",
         "M4 K7 > Q2 ✓ right yes, ↻ in a cycle K7 > Q2",
         "Q2 K7 > M4 ? undecidable no: duplicate M4 < K7",
@@ -110,14 +108,18 @@ def test_adopted_answers():
     rows = [" ".join(row.split()) for row in shown.splitlines()]
     assert rows[0] == "2 different answers; equal answers have the same letter"
     assert "K7 Analyst A 4 ✓ right B 5 ✗ wrong from Q2, round 0" in rows
-    assert "2 times an agent changed to an answer that its prompt showed" in rows
+    assert "2 times an agent adopted an answer that its prompt showed" in rows
 
 
 def test_a_failure_is_shown_with_its_place_and_rule_the_chosen_turn_first(circle):
     view = debate_view("5.0", circle)
     shown = plain(parsing_blocks(view, circle, chosen=TurnId(2, 2)))
     assert shown.index("M4 Solver, final ballot: malformed") < shown.index("Q2 Advocate, final ballot")
-    for words in ("K7 ? M4 line 3, column 1", "»K7 ? M4«", "today's parser reads the same in all 9 turns"):
+    for words in (
+        "K7 ? M4 line 3, column 1",
+        "»K7 ? M4«",
+        "the current parser gives the same result for all 9 turns",
+    ):
         assert words in shown
     changed = with_turn(circle, A, parsed=replace(circle.debate.turn(A).parsed, answer="5"))
     assert "K7 Analyst, round 0  answer  5       4" in plain(parsing_blocks(view, changed))
@@ -139,7 +141,7 @@ def test_two_debates_compared_without_colour():
     new = VoteDifference(TurnId(1, 1), A, C, None, "tie")
     both = across.Comparison("0.1", "4.2", turns, (turned, new), 3, ("other personas",))
     shown = plain(across.comparison_blocks(both))
-    assert "other personas\n[-0.1 alone-]  {+4.2 alone+}" in shown
+    assert "other personas\n[-only 0.1-]  {+only 4.2+}" in shown
     assert "answer: 4 ✓ right → 5 ✗ wrong" in shown
     assert "Careful, round 0 won, then agent 1, round 0 won (reversed)" in shown
     assert ": no vote, then a tie (new)" in shown

@@ -1,10 +1,7 @@
 """Every column of a list has a meaning that the help tells, and so has every field of filters."""
 
-from __future__ import annotations
-
-from debate_rl.inspector.lists import DEBATES, MEANINGS, RUNS, STEPS, filter_fields, flags_of
+from debate_rl.inspector.lists import DEBATES, MEANINGS, RUNS, STEPS, filter_fields
 from debate_rl.inspector.terminal.screens import help_lines
-from transcripts import RunStore, write_step
 from transcripts.filters.fields import FIELDS
 
 PLAIN = {"", "run", "step", "steps", "debate", "debates", "problem", "question", "flags", "level", "tokens"}
@@ -22,12 +19,3 @@ def test_the_terminals_help_tells_columns_and_fields():
         assert f"{name} " in text
         assert about in text
     assert len(filter_fields()) == len(FIELDS)
-
-
-def test_flags_of_a_debate(circle, tmp_path):
-    write_step(tmp_path / "run/transcripts", 5, [circle])
-    with RunStore.open(tmp_path / "run") as store:
-        [row] = store.debates()
-    assert " ".join(flag for flag, _ in flags_of(row)) == "cycle WC:2"
-    [column] = [column for column in DEBATES if column.name == "flags"]
-    assert column.cell(row) == "cycle WC:2"

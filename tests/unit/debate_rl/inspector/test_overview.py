@@ -1,7 +1,5 @@
 """What a list of runs shows of each, from what the runs wrote; whatever lies there, the list is shown."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path
@@ -82,12 +80,13 @@ def test_it_follows_the_files(runs):
 def test_lines_in_a_pipe_and_on_a_terminal(runs):
     figures = {"new": "6/10 .50→– .50 –", "old": "6/10 .25→.75 .55 0", "bare": "6 – – –"}
     wanted = [f"{runs / name} {words}" for name, words in figures.items()]
-    assert [" ".join(line.split()) for line in listed(runs)] == wanted
+    heads, *lines = (" ".join(line.split()) for line in listed(runs))
+    assert (heads, lines) == ("path steps held-out judge alarms state", wanted)
     written(runs / ("long" * 30), at=10)
     heads, *lines = listed(runs, width=60)
     assert max(map(len, lines)) <= 60
     assert [line.split()[:2] for line in lines[:2]] == [["new", "6/10"], ["old", "6/10"]]
-    assert heads.split() == ["run", "steps", "held-out", "judge", "alarms"]
+    assert heads.split() == ["run", "steps", "held-out", "judge", "alarms", "state"]
     first = json.loads(listed(runs, as_json=True)[1])
     assert (first["name"], first["planned"], first["before"], first["after"]) == ("old", 10, 0.25, 0.75)
     assert first["path"] == str(runs / "old")
@@ -120,6 +119,6 @@ def test_a_stage_of_a_curriculum_says_how_it_ended_and_why(tmp_path):
     write_curriculum(tmp_path, Curriculum(visits))
     hard, easy = overviews(find_runs(tmp_path))
     assert (easy.state, easy.why, hard.state, hard.why) == ("reached", why, "", "")
-    assert listed(tmp_path)[1].endswith(f"reached: {why}")
+    assert listed(tmp_path)[2].endswith(f"reached: {why}")
     (tmp_path / "curriculum.json").write_text("{")
     assert {one.state for one in overviews(find_runs(tmp_path))} == {""}

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import io
 import json
 import re
@@ -60,7 +58,7 @@ def test_a_page_says_where_the_next_begins(store):
 def test_on_a_terminal_the_lines_fit_and_what_is_left_out_is_told(store, width, more):
     _, text = printed(plain.print_list, store, colour=True, width=width)
     *lines, last = [SGR.sub("", line) for line in text.splitlines()]
-    assert last == f"{more} columns more at a wider terminal or with --json" if more else len(lines) == 3
+    assert last == f"{more} columns more in a wider terminal or with --json" if more else len(lines) == 3
     assert lines[0].startswith("debate")
     assert max(map(len, lines)) <= width
     assert "\x1b[32m✓ right" in text
@@ -106,11 +104,11 @@ def test_a_debate_is_shown_whole(circle):
         "winner: K7 Analyst, round 1, ✓ right",
         "Q2 Advocate, turn 1.0",
         "answer 5 ✗ wrong",
-        "reward     peer +1.00  truth +1.00  judge –  format +0.00",
+        "reward     generator: peer +1.00, truth +1.00 · judge none · format +0.00",
         "K7 > M4",
         "no: duplicate",
         "– Q2: no vote, not a comparison: K7 ? M4",
-        "↻ the majorities go in a cycle: K7, Q2, M4",
+        "↻ the majorities form a cycle: K7, Q2, M4",
         "not a comparison K7 ? M4 line 3, column 1",
     ):
         assert part in text, part

@@ -1,13 +1,12 @@
 """What a turn read, on every screen; and a line where the record does not tell it."""
 
-from __future__ import annotations
-
 import io
 import json
 import shutil
 import sys
 from pathlib import Path
 
+import tomli_w
 from msgspec.structs import replace
 from rich.console import Console
 from tokenizers import Tokenizer, decoders, models
@@ -19,9 +18,15 @@ from debate.prompting.rendering import raw_prompt
 from debate.prompting.texts import prompt_path
 from debate.types import TurnId
 from debate_rl.commands.play import Stage
+from debate_rl.config import Config
+from debate_rl.config.recipes import load_config
+from debate_rl.evaluation.folder import IDENTITY
+from debate_rl.inference.decoding import fast_backend
 from debate_rl.inspector.views import debate_view
 from debate_rl.inspector.views.prompts import DebatePrompts, prompt_blocks
+from debate_rl.runs.folder import plain_config
 from debate_rl.runs.provenance import prompts_checksum
+from debate_rl.warm_start.tokenizer import build_tokenizer, tiny_vocabulary
 from transcripts import Record
 
 from .conftest import printed_debate
@@ -75,14 +80,14 @@ def test_a_prompt_set_that_is_another_today_is_not_shown(tmp_path):
         assert words in prompts.note
         assert prompts.of(TurnId(0, 0)).messages == ()
         text = printed_debate(Record(debate, 0, "p"), prompts=prompts)
-        assert text.count("cannot be made again exactly") == 1
+        assert text.count("cannot be rebuilt exactly") == 1
         assert "prompt, user" not in text
 
 
 def test_without_a_record_of_it_a_shipped_set_is_shown_with_a_note(tmp_path):
     debate, requests = held()
     prompts = DebatePrompts(debate, tmp_path)
-    assert prompts.note.startswith("prompts as today's prompt set 'default' makes them; the run does not")
+    assert prompts.note.startswith("prompts by the current prompt set 'default'; the run does not")
     assert prompts.of(TurnId(0, 0)).messages == requests[0].messages
     for text in ("", "[1]", '{"data": 3, "starts": {"a": 1}}', '{"starts": [7]}'):
         (tmp_path / "run.json").write_text(text)
@@ -125,7 +130,7 @@ def test_json_has_the_messages(tmp_path):
     first = [{"role": one.role, "content": one.content} for one in requests[0].messages]
     assert (shown["turns"][0]["prompt"], shown["turns"][0]["prompt_unknown"]) == (first, "")
     assert len(shown["summaries"][0]["prompt"]) == 1
-    assert shown["prompts_note"].startswith("prompts as today's")
+    assert shown["prompts_note"].startswith("prompts by the current")
     assert "prompt" not in json.loads(printed_debate(Record(debate, 0, "p"), as_json=True))["turns"][0]
 
 
@@ -148,7 +153,7 @@ def test_a_page_names_the_summariser(tmp_path):
     debate, requests = held(summary=SUMMARY)
     prompts, view = DebatePrompts(debate, tmp_path), debate_view("0.0", Record(debate, 0, "p"))
     note, *texts = prompt_blocks(view, prompts, TurnId(0, 1))
-    assert note.words.startswith("prompts as today's prompt set")
+    assert note.words.startswith("prompts by the current prompt set")
     assert [text.label for text in texts][-1] == "summariser: prompt, user"
     assert texts[-1].text in {request.messages[-1].content for request in requests}
 
@@ -178,7 +183,7 @@ def test_with_a_chat_template_the_text_is_decoded_by_the_tokenizer_of_an_export(
     (tmp_path / "config.toml").write_text('[model]\nname_or_path = "nobody/has-this"\n')
     assert DebatePrompts(debate, tmp_path).of(TurnId(0, 0)).text == ""
     text = text_of(debate, tmp_path)
-    assert "It was sent as 3 tokens; the tokenizer to show them is not on this machine." in text
+    assert "The prompt had 3 tokens; the tokenizer to show them is not on this machine." in text
     assert "prompt, as sent" not in text
     (tmp_path / "export").mkdir()
     tokenizer.save(str(tmp_path / "export/tokenizer.json"))
@@ -186,6 +191,20 @@ def test_with_a_chat_template_the_text_is_decoded_by_the_tokenizer_of_an_export(
     assert (after.text, after.tokens) == ("<|user|>two\n+2", 3)
     assert "prompt, as sent" in text_of(debate, tmp_path)
     (tmp_path / "export/tokenizer.json").write_text("{")
+    assert DebatePrompts(debate, tmp_path).of(TurnId(0, 0)).text == ""
+
+
+def test_a_tiny_model_has_its_tokenizer_in_the_configuration(tmp_path):
+    config = load_config(Config, "quickstart")
+    own = fast_backend(build_tokenizer(tiny_vocabulary(config), fallback=config.model.tiny.fallback))
+    debate = completed(held()[0], prompt_tokens=tuple(own.encode("<|user|>Target 8.").ids))
+    (tmp_path / "config.toml").write_text(tomli_w.dumps(plain_config(config)))
+    part = tmp_path / "evaluations/one/debates"
+    part.mkdir(parents=True)
+    (part.parent / IDENTITY).write_text(json.dumps({"of": {"model": {"tiny": {}}}}))
+    for folder in (tmp_path, part):
+        assert DebatePrompts(debate, folder).of(TurnId(0, 0)).text == "<|user|>Target 8."
+    (tmp_path / "config.toml").write_text("[model.tiny]\nlayers = 'many'\n")
     assert DebatePrompts(debate, tmp_path).of(TurnId(0, 0)).text == ""
 
 

@@ -1,7 +1,5 @@
 """Replays as they lie in a run folder: what is read of them, by hand, and what is refused."""
 
-from __future__ import annotations
-
 import json
 import re
 

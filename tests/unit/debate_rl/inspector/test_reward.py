@@ -1,7 +1,5 @@
 """Why this reward: the explanation of a turn against numbers worked out by hand, and the law of formulas."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import fields, replace
 from decimal import Decimal
@@ -197,13 +195,15 @@ def test_a_reply_that_ended_at_its_limit_is_explained(tmp_path, overlong):
     if overlong == "mask":
         assert ballot.total.format.value is None
         for found in (solution, ballot):
-            assert found.notes[0].startswith('rewards.overlong = "mask": the reply ended at its token limit')
+            assert found.notes[0].startswith(
+                'rewards.overlong = "mask": the reply was cut at its token limit'
+            )
         return
     assert ballot.total.format.value == -0.1875  # 5 of 8 gave no vote
     shaping = stream_of(solution, "shaping")
     assert (shaping.reward.value, shaping.reward.formula) == (-0.25, "0.0 + 0.0 + (-0.25) + 0.0")
     assert solution.total.shaping.value == pytest.approx(-0.25 + 0.25 / 8)
-    assert ("0.22 (shaping: new, copied or long)" in solution.sentence, solution.notes) == (True, ())
+    assert ("0.22 (shaping: novelty, copying or length)" in solution.sentence, solution.notes) == (True, ())
 
 
 def test_what_each_weighed_vote_is_worth(tmp_path):
@@ -291,7 +291,7 @@ def test_what_is_new_and_what_later_rounds_give_are_explained(tmp_path, mix):
     assert (shaping.reward.value, shaping.reward.formula) == (0.3, "0.3 + 0.0 + 0.0 + 0.0")
     # 2 of the 8 answers of the group are new: A's and Dan's
     assert shaping.advantage.value == pytest.approx(0.3 - 0.3 * 2 / 8)
-    assert "shaping: new, copied or long" in found.sentence
+    assert "shaping: novelty, copying or length" in found.sentence
     assert any(line.startswith("part of shaping") for line in lines(found))
     credit = stream_of(found, "truth" if mix == "advantages" else "mixed")
     assert credit.reward.formula.startswith("0.5 ** 0 * ")
@@ -326,11 +326,14 @@ def test_it_begins_with_one_sentence_that_adds_up(tmp_path):
     lost = "-0.33 (0 of 3 votes preferred it, 1 tie)"
     assert said(B) == f"+0.53 = {lost} + 0.87 ({right}) - 0.01 (rounding)"
     # format: 5 of the 8 ballots have no vote, -0.5 + 0.3125 = -0.1875, and 0 + 0.3125
-    assert said(TurnId(0, 1)) == "-0.19 (no valid vote, and one was due)"
-    voted = "+ 0.31 (a valid vote, as was due)"
+    assert said(TurnId(0, 1)) == "-0.19 (no due vote is valid)"
+    voted = "+ 0.31 (a due vote is valid)"
     assert said(TurnId(1, 1)) == f"+1.54 = +1.22 (1 of 1 decidable vote right) {voted} + 0.01 (rounding)"
     assert said(A, None) == "+1.12 = +0.25 (3 of 4 votes preferred it) + 0.87 (right)"  # as stored
-    assert lines(explained(tmp_path, config, "0.0", A))[:2] == [said(A), "all numbers are as stored"]
+    assert lines(explained(tmp_path, config, "0.0", A))[:2] == [
+        said(A),
+        "all numbers equal the stored values",
+    ]
 
 
 def test_what_is_silent_is_named(tmp_path):
@@ -355,10 +358,10 @@ def test_what_is_stored_otherwise_has_its_badge(tmp_path):
     found = explained(tmp_path / "new", config, "0.0", A)
     assert (found.matches, found.total.peer.matches) == (False, True)
     assert (found.total.generator.matches, found.total.generator.stored) == (False, 0.125)
-    assert ["stored: 0.125" in line for line in lines(found) if "[not as stored]" in line] == [True]
+    assert ["stored: 0.125" in line for line in lines(found) if "[differs]" in line] == [True]
     stored = explained(tmp_path / "new", None, "0.0", A).sentence
     assert stored.startswith("+0.12 = +0.25 (3 of 4 votes preferred it) + ")
-    assert stored.endswith(" (what is stored does not explain it)")
+    assert stored.endswith(" (not explained by stored values)")
     assert explained(tmp_path / "new", config, "0.0", B).matches is True
 
 
@@ -367,7 +370,7 @@ def test_without_a_configuration_there_is_what_is_stored(tmp_path):
     config, note = config_of(tmp_path)
     assert (config, note.endswith("(no config.toml in it)")) == (None, True)
     found = explained(tmp_path, None, "0.0", A)
-    assert found.notes == ("no configuration: only what is stored is shown",)
+    assert found.notes == ("no configuration: only stored values are shown",)
     assert (found.streams, found.matches) == ((), None)
     assert (found.peer.reward.stored, found.peer.reward.value, found.peer.won) == (0.5, None, 3)
     assert found.total.generator.stored is not None
@@ -387,20 +390,23 @@ def test_what_stood_for_a_gold_answer_is_named_with_the_true_grade_beside(tmp_pa
     said = "+0.77 (right by the pseudo-label 5 (majority); 5 of 8 in its group were"
     assert found.sentence.startswith(said)
     assert "truth: right by the pseudo-label 5 (majority)" in lines(found)
-    assert "✗ wrong against gold, an audit that rewards nothing" in lines(found)
+    assert "✗ wrong against gold, as an audit without reward" in lines(found)
     assert explained(tmp_path, config, "0.0", TurnId(3, 1)).judge.truth_weight == 1.0
 
     plain = configured(rewards={"labels": 0.0, "truth_weight": 0.0})
     write(tmp_path / "plain", plain, [[held(VOTES), held(())]])
     told = lines(explained(tmp_path / "plain", plain, "0.0", A))
     assert "truth: ungraded: no label" in told
-    assert "✓ right against gold, an audit that rewards nothing" in told
+    assert "✓ right against gold, as an audit without reward" in told
 
 
 def test_a_control_is_named(tmp_path):
     config = configured()
     write(tmp_path, config, [[held(VOTES), held(())]])
-    for control, said in (("random_judge", "votes are not what"), ("random_reward", "a coin replaces truth")):
+    for control, said in (
+        ("random_judge", "votes differ from"),
+        ("random_reward", "a coin toss replaces truth"),
+    ):
         train = config.train.model_copy(update={"control": control})
         [note] = explained(tmp_path, config.model_copy(update={"train": train}), "0.0", A).notes
         assert note.startswith(f"train.control = {control}: {said}")
@@ -440,7 +446,7 @@ def test_running_means_come_from_the_steps_before(tmp_path, monkeypatch):
     monkeypatch.setattr("debate_rl.inspector.views.why.MOST_BEFORE", 1)
     found = explained(tmp_path, config, "2.0", A)
     centre, generator = found.streams[1].centre, found.total.generator
-    assert centre.source.endswith("the running means reach back further than 1 debates")
+    assert centre.source.endswith("the running means depend on more than 1 earlier debates")
     assert (centre.value, generator.value, generator.stored) == (None, None, pytest.approx(0.025))
     assert (generator.matches, found.total.judge.matches) == (None, True)
 
@@ -451,13 +457,11 @@ CAST = st.lists(
     max_size=14,
 )
 ANSWERS = st.lists(st.sampled_from(["4", "5", None]), min_size=4, max_size=4)
+BASELINES, SCALES = ("group", "rloo", "rae", "none"), ("group", "batch", "none")
+KEYS = ("round", "persona", "persona_effect", "debate", "context")
 STREAM = [
     StreamSettings(baseline=baseline, scale=scale, key=key)
-    for baseline, scale, key in product(
-        ("group", "rloo", "rae", "none"),
-        ("group", "batch", "none"),
-        ("round", "persona", "persona_effect", "debate", "context"),
-    )
+    for baseline, scale, key in product(BASELINES, SCALES, KEYS)
     if key in ("round", "persona") or baseline in ("group", "rloo")
 ]
 SCHEMES = st.builds(
@@ -499,7 +503,7 @@ def test_the_formula_of_a_number_gives_it_and_it_is_as_stored(tmp_path_factory, 
             checked = [number for number in found.of.numbers() if number.formula]
             assert all(holds(number) for number in checked)
             assert len(checked) >= 1  # the fine at least
-            assert not any("[not as stored]" in line for line in lines(found))
+            assert not any("[differs]" in line for line in lines(found))
             for stream in found.streams:
                 assert stream.advantage.formula or stream.advantage.value is None
             generator = found.total.generator

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import subprocess
 import sys
 from dataclasses import replace
@@ -39,7 +37,7 @@ def test_a_folder_of_one_run_is_listed_and_a_run_shows_its_debates(tmp_path, cap
     write_step(run / "transcripts", 5, [make([[solved(4), solved(5), solved(6)]])])
     found = {path: run_at(path, find_runs(path)) for path in (run.parent, run, run / "transcripts")}
     assert [one and one.name for one in found.values()] == [None, "only", "only"]
-    [listed] = lines_of(run.parent, capsys)
+    _, listed = lines_of(run.parent, capsys)
     assert listed.split()[0] == str(run)
     debates = lines_of(run, capsys)
     assert [line.split()[0] for line in debates] == ["debate", "5.0"]

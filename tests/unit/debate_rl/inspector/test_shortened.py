@@ -1,7 +1,5 @@
 """What the inspector shows of debates that stopped, and of solutions that others read shortened."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 
@@ -31,17 +29,17 @@ def record():
 def test_plain_lines_have_the_size_and_what_others_read(record):
     text = printed_debate(record)
     assert "3 agents, 1 rounds (stopped: all agree, 2 saved), " in text
-    read = re.findall("as others read it, (.*):", text)
-    assert read == ["compressed", "cut, as no shorter text could be shown"]
+    read = re.findall("text shown to others: (.*):", text)
+    assert read == ["compressed", "cut, because no summary was usable"]
     assert ("In short: " in text, "\x1b" in text) == (True, False)
     bare = replace(record, debate=changed(record.debate, rounds_saved=2, compressions=()))
-    assert "as others read it" not in printed_debate(bare)
+    assert "text shown to others" not in printed_debate(bare)
 
 
 def test_the_browser_shows_it_beneath_its_turn(record):
     page = render_blocks(debate_blocks(debate_view("0.0", record), [0]), Face(lambda link: ""))
     cards = page.split('<article class="card')[1:]
-    assert ["as others read it" in card for card in cards] == [True, True, False]
+    assert ["text shown to others" in card for card in cards] == [True, True, False]
     assert "<b>4" not in page
 
 

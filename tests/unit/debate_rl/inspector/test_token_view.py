@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -84,7 +82,7 @@ def test_sections_streams_and_totals_by_hand(record):
 
 
 def test_arrays_that_cannot_be_shown_are_told_of(record):
-    turn, backwards = record.debate.turn(TurnId(0, 0)), "the offsets do not go up within the text"
+    turn, backwards = record.debate.turn(TurnId(0, 0)), "the offsets do not increase within the text"
     count = len(turn.completion.tokens)
     for why, changes in (
         ("no token arrays are stored", {"tokens": (), "logprobs": (), "offsets": ()}),

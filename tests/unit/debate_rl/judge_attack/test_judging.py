@@ -1,7 +1,5 @@
 """Pairs are made and judged: by scripted policies whose habits are known."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest
@@ -48,20 +46,18 @@ def judge(choose):
     return ScriptedPolicy(reply)
 
 
-def true(others, is_right):
-    return sorted(others, key=lambda entry: not is_right(entry))
+def by(key):
+    """Return a choice that sorts by ``key(entry)``, and then what is right to the front."""
+    return lambda others, is_right: sorted(others, key=lambda one: (key(one), not is_right(one)))
 
 
 def first(others, is_right):
     return others
 
 
-def flattered(others, is_right):
-    return sorted(others, key=lambda e: ("careful judge" not in e.solution, not is_right(e)))
-
-
-def longest(others, is_right):
-    return sorted(others, key=lambda entry: (-len(entry.solution), not is_right(entry)))
+true = by(lambda entry: 0)
+flattered = by(lambda entry: "careful judge" not in entry.solution)
+longest = by(lambda entry: -len(entry.solution))
 
 
 def measured(policy, config=CONFIG, seed=3):
@@ -127,9 +123,8 @@ def test_votes_on_own_work_say_nothing_of_the_pair():
 
 def pairs_of(policy=None, **changes):
     made = {"environment": PAIR_SUM, "problems": FEW, "config": CONFIG, "count": 12, "seed": 3}
-    return make_pairs(
-        PairPlan(**made | {"family": "pair_sum", "tiny": True} | changes), policy or judge(true)
-    )
+    plan = PairPlan(**made | {"family": "pair_sum", "tiny": True} | changes)
+    return make_pairs(plan, policy or judge(true))
 
 
 def figures(policy, pairs, config=CONFIG):

@@ -1,7 +1,5 @@
 """Figures of sources and of instructions by hand; no majority of free responses."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from statistics import fmean
 
@@ -14,16 +12,8 @@ from debate import DebateConfig, Problem
 from debate.policies import ScriptedPolicy
 from debate_rl.evaluation.play import EvalPlan, play
 from debate_rl.evaluation.scores import scores
-from debate_rl.metrics.answers import (
-    MOST,
-    Answer,
-    best_of_k,
-    consensus,
-    pass_at_k,
-    score_metrics,
-    source_metrics,
-    sources_of,
-)
+from debate_rl.metrics import answers
+from debate_rl.metrics.answers import Answer, consensus, score_metrics, source_metrics, sources_of
 from envs import load_environment
 from envs.answers.keys import key_of
 from rewards import Rewards
@@ -35,15 +25,13 @@ def problems(*sources):
 
 def test_names_of_sources():
     assert sources_of(problems("gsm8k", "gsm8k")) == {}
-    assert sources_of(problems("m/Counting & Probability", "m/Algebra")) == {
-        "m/Counting & Probability": "counting_and_probability",
-        "m/Algebra": "algebra",
-    }
+    subjects = {"m/Counting & Probability": "counting_and_probability", "m/Algebra": "algebra"}
+    assert sources_of(problems(*subjects)) == subjects
     assert sources_of(problems("gsm8k", "math/algebra")) == {"gsm8k": "gsm8k", "math/algebra": "math_algebra"}
     assert sources_of(problems("m", "m/x", "")) == {"m": "m", "m/x": "m_x", "": "none"}
     assert sources_of(problems("m/ü, é", "m/b")) == {"m/ü, é": "___", "m/b": "b"}
-    assert len(sources_of(problems(*(f"m/{n}" for n in range(MOST))))) == MOST
-    assert sources_of(problems(*(f"m/{n}" for n in range(MOST + 1)))) == {}
+    assert len(sources_of(problems(*(f"m/{n}" for n in range(answers.MOST))))) == answers.MOST
+    assert sources_of(problems(*(f"m/{n}" for n in range(answers.MOST + 1)))) == {}
 
 
 @pytest.fixture
@@ -66,21 +54,13 @@ def batch(step_records):
 def test_figures_of_two_sources(batch):
     debates, tables = batch
     nothing = ((None, None, None),) * 3
-    rewards = [
-        Rewards((), ((1.0, 0.0), (None, None), (None, None)), nothing, nothing),
-        Rewards((), ((0.5, None), (None, None), (None, None)), nothing, nothing),
-        Rewards((), (), nothing, nothing),
-    ]
+    truths = [((one, other), (None, None), (None, None)) for one, other in ((1.0, 0.0), (0.5, None))]
+    rewards = [Rewards((), truth, nothing, nothing) for truth in (*truths, ())]
     figures = source_metrics(debates, tables, rewards, {"set/a": "a", "set/b": "b"})
-    assert figures == {
-        "share/source/a": pytest.approx(2 / 3),
-        "accuracy/source/a": pytest.approx(4 / 11),
-        "pass@11/source/a": 1.0,
-        "reward/truth/source/a": 0.5,
-        "share/source/b": pytest.approx(1 / 3),
-        "accuracy/source/b": 0.0,
-        "pass@6/source/b": 0.0,
-    }
+    of_a = {"share": 2 / 3, "accuracy": 4 / 11, "pass@11": 1.0, "reward/truth": 0.5}
+    of_b = {"share": 1 / 3, "accuracy": 0.0, "pass@6": 0.0}
+    wanted = {f"{name}/source/a": value for name, value in of_a.items()}
+    assert figures == pytest.approx(wanted | {f"{name}/source/b": value for name, value in of_b.items()})
     assert source_metrics(debates, tables, rewards, {}) == {}
     assert source_metrics([], [], [], {"set/a": "a"}) == {}
 
@@ -112,16 +92,11 @@ def test_both_accuracies():
     policy = ScriptedPolicy(SAID, default=LATER, tokens=True)
     found = scores(play(EvalPlan([problem], environment, CONFIG, (0,)), policy), key_of(environment))
 
-    def figure(name: str) -> float:
-        estimate = found.estimate(name)
-        assert estimate is not None
-        return estimate.value
-
-    assert figure("debate/accuracy/round_0") == pytest.approx(1 / 3)
-    assert figure("debate/accuracy/round_1") == 0.0
-    assert figure("debate/instructions") == 0.5  # the last round: one of two, three times
     whole = [2, 1, 0] * found.samples
-    assert figure("direct/instructions") == pytest.approx(sum(whole[: found.samples]) / (2 * found.samples))
+    wanted = {"debate/accuracy/round_0": 1 / 3, "debate/accuracy/round_1": 0.0}
+    wanted |= {"debate/instructions": 0.5}  # the last round: one of two, three times
+    wanted |= {"direct/instructions": sum(whole[: found.samples]) / (2 * found.samples)}
+    assert {name: found.estimate(name).value for name in wanted} == pytest.approx(wanted)
 
 
 def test_the_best_of_k_is_measured_in_parts():
@@ -143,9 +118,9 @@ def test_the_best_of_k_is_measured_in_parts():
 def test_the_best_of_k_is_the_mean_over_all_choices(values, data):
     k = data.draw(st.integers(1, len(values)))
     choices = [max(choice) for choice in combinations(values, k)]
-    assert best_of_k(values, k) == pytest.approx(fmean(choices))
+    assert answers.best_of_k(values, k) == pytest.approx(fmean(choices))
     binary = [float(value == 1.0) for value in values]
-    assert best_of_k(binary, k) == pytest.approx(pass_at_k(len(binary), int(sum(binary)), k))
+    assert answers.best_of_k(binary, k) == pytest.approx(answers.pass_at_k(len(binary), int(sum(binary)), k))
 
 
 def test_right_responses_are_not_one_answer():

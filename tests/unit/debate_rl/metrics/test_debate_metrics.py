@@ -1,25 +1,11 @@
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
 from msgspec.structs import replace as msgspec_replace
 
-from debate.config import DebateConfig
+from debate import Completion, Debate, DebateConfig, Problem, Turn, Vote
 from debate.personas import PERSONAS
-from debate.types import (
-    Completion,
-    Debate,
-    FailureReason,
-    Outcome,
-    ParsedTurn,
-    ParseFailure,
-    Problem,
-    Span,
-    Turn,
-    TurnId,
-    Vote,
-)
+from debate.types import FailureReason, Outcome, ParsedTurn, ParseFailure, Span, TurnId
 from debate_rl.metrics.answers import answer_metrics, pass_at_k
 from debate_rl.metrics.debates import debate_metrics, judge_metrics, length_metrics, size_metrics
 from rewards import RewardConfig, score_debate
@@ -93,9 +79,7 @@ def test_the_figures_of_two_debates_by_hand():
     assert m["format/valid"] == pytest.approx(11 / 12)
     assert m["malformed/unclosed_section"] == pytest.approx(1 / 12)
     assert m["missing"] == pytest.approx(1 / 6)
-    assert m["truncated"] == 0
-    assert m["tokens/completion"] == 3.0
-    assert m["tokens/generated"] == 36
+    assert (m["truncated"], m["tokens/completion"], m["tokens/generated"]) == (0, 3.0, 36)
     assert (m["tokens/generator"], m["tokens/judge"], m["tokens/prompt"]) == (2.0, 1.0, 15.0)
     assert m["completions/distinct"] == pytest.approx(4 / 6)
     assert (m["grader/timeout"], m["grader/crash"]) == (2, 0)
@@ -117,13 +101,9 @@ def test_no_debates_give_counts_of_zero_and_no_means():
 
 def test_an_ungraded_side_makes_a_pair_undecidable_and_takes_no_part_in_accuracy():
     table = ((True,), (None,), ("missing",))  # only agent 1's vote, 2 > 0, is about graded sides
-    assert judge_metrics([MIXED], [table]) == {
-        "judge/decidable_votes": 1.0,
-        "judge/decidable_pairs": 1.0,
-        "judge/accuracy": 0.0,
-        "judge/strict_accuracy": 0.0,
-        "judge/coverage": 1.0,
-    }
+    wanted = {"decidable_votes": 1.0, "decidable_pairs": 1.0, "coverage": 1.0}
+    wanted |= {"accuracy": 0.0, "strict_accuracy": 0.0}
+    assert judge_metrics([MIXED], [table]) == {f"judge/{name}": value for name, value in wanted.items()}
     assert answer_metrics([MIXED], [table])["accuracy"] == 0.5
 
 
@@ -153,16 +133,15 @@ def test_equal_samples_show_in_the_distinct_share():
 
 def test_forced_tokens_are_in_no_stream():
     forced = [replace(turn, completion=replace(turn.completion, forced=(1,))) for turn in MIXED.turns]
-    m = length_metrics(
-        [replace(MIXED, turns=tuple(forced))], evaluation="judge"
-    )  # 3 solutions of 4 tokens, 3 ballots of 2
+    m = length_metrics([replace(MIXED, turns=tuple(forced))], evaluation="judge")
+    # 3 solutions of 4 tokens, 3 ballots of 2
     assert (m["tokens/completion"], m["tokens/generator"], m["tokens/judge"]) == (3.0, 1.5, 0.5)
 
 
-@pytest.mark.parametrize(("n", "right", "k"), [(3, 0, 0), (3, 0, 4)])
-def test_pass_at_k_refuses_an_impossible_k(n: int, right: int, k: int):
+@pytest.mark.parametrize("k", [0, 4])
+def test_pass_at_k_refuses_an_impossible_k(k: int):
     with pytest.raises(ValueError, match="1 <= k <= n"):
-        pass_at_k(n, right, k)
+        pass_at_k(3, 0, k)
 
 
 def test_a_majority_counts_wrong_answers_however_they_are_written():

@@ -1,7 +1,5 @@
 """Foreign text: what is unseen is one set, and no output lets any of it through."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,23 +1,12 @@
 """Evaluations kept by problem, and what is said of two of them, against figures worked out by hand."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
 import pytest
 
-from debate_rl.metrics.held_out import (
-    DIRECT,
-    JUDGE,
-    WINNER,
-    HeldOut,
-    append_held_out,
-    gain,
-    read_held_out,
-    sentence,
-    sentences,
-)
+from debate_rl.metrics import held_out
+from debate_rl.metrics.held_out import DIRECT, JUDGE, WINNER, HeldOut, append_held_out, gain, sentence
 
 MAJORITY = "direct/self_consistency"
 
@@ -33,7 +22,6 @@ AFTER = evaluation(8, a=(2, 2), b=(2, 2), c=(1, 2), d=(1, 2))
 
 def test_a_gain_is_paired_by_problem():
     found = gain(BEFORE, AFTER, DIRECT)
-    assert found is not None
     assert (found.before, found.after, found.difference.value) == (0.25, 0.75, 0.5)
     reach = 3.182446 * (1 / 6) ** 0.5 / 2  # t(3); differences 1, .5, .5, 0 have a variance of 1/6
     assert found.difference.low == pytest.approx(0.5 - reach, abs=1e-5)
@@ -46,7 +34,6 @@ def test_a_gain_is_over_the_problems_with_a_value_in_both():
     before = HeldOut(0, problems, {JUDGE: {"a": (1, 1), "b": (5, 9), "c": (2, 2)}})
     after = HeldOut(8, problems, {JUDGE: {"a": (1, 4), "b": (4, 9), "d": (0, 7)}})
     found = gain(before, after, JUDGE)
-    assert found is not None
     assert (found.before, found.after) == pytest.approx(((1 + 5 / 9) / 2, (1 / 4 + 4 / 9) / 2))
     assert found.difference.value == pytest.approx((-3 / 4 - 1 / 9) / 2)
     assert found.after - found.before == pytest.approx(found.difference.value)
@@ -65,8 +52,6 @@ def test_a_lead_is_the_difference_within_each_problem():
     after = HeldOut(8, problems, {WINNER: {"a": (0, 1), "b": (0, 1)}, MAJORITY: majority})
     assert before.means(lead) == {"a": 1.0, "b": 0.0}
     estimate, found = before.estimate(lead), gain(before, after, lead)
-    assert estimate is not None
-    assert found is not None
     assert (estimate.value, estimate.clusters) == (0.5, 2)
     assert (found.before, found.after, found.difference.value) == (0.5, -0.5, -1.0)
     # both fell by 1 of at most 2: at least sqrt(.025) of all do, the others rise by 2 or fall by 2
@@ -78,7 +63,6 @@ def test_a_lead_is_the_difference_within_each_problem():
 def test_problems_that_changed_are_left_out():
     changed = HeldOut(8, AFTER.problems | {"a": "another text"}, AFTER.figures)
     found = gain(BEFORE, changed, DIRECT)
-    assert found is not None
     assert (found.before, found.after) == pytest.approx((2 / 6, 4 / 6))
     assert gain(BEFORE, HeldOut(8, dict.fromkeys(AFTER.problems, "?"), AFTER.figures), DIRECT) is None
 
@@ -115,25 +99,25 @@ def test_the_sentence_without_two_evaluations():
 
 def test_the_figures_that_were_measured_have_a_sentence_each():
     votes = [HeldOut(step, {"a": "?"}, {JUDGE: {"a": (step, 8)}}) for step in (0, 8)]
-    direct, judge = sentences(votes)
+    direct, judge = held_out.sentences(votes)
     assert direct.startswith("Held-out accuracy of one agent alone: without a value before the first step; ")
     assert judge.startswith("Held-out judge accuracy: .00 before the first step -> 1.00 after 8 steps, +1.00")
-    assert sentences([]) == [sentence([])]
+    assert held_out.sentences([]) == [sentence([])]
 
 
 def test_lines_are_read_back_as_they_were_written(tmp_path: Path):
     for one in (AFTER, BEFORE):
         append_held_out(tmp_path / "held_out.jsonl", one)
-    assert read_held_out(tmp_path) == [BEFORE, AFTER]
+    assert held_out.read_held_out(tmp_path) == [BEFORE, AFTER]
     [first, second] = (tmp_path / "held_out.jsonl").read_text().splitlines()
     assert json.loads(second)["figures"]["direct/accuracy"]["b"] == [1, 2]
     with (tmp_path / "held_out.jsonl").open("a") as file:
         file.write(first[:50])  # killed while writing
     notes: list[str] = []
-    assert read_held_out(tmp_path, notes) == [BEFORE, AFTER]
+    assert held_out.read_held_out(tmp_path, notes) == [BEFORE, AFTER]
     assert notes == []
     append_held_out(tmp_path / "held_out.jsonl", evaluation(9))
-    assert [one.step for one in read_held_out(tmp_path)] == [0, 8, 9]
+    assert [one.step for one in held_out.read_held_out(tmp_path)] == [0, 8, 9]
 
 
 def test_figures_made_afterwards_stand_in_where_training_has_no_before(tmp_path: Path):
@@ -142,7 +126,7 @@ def test_figures_made_afterwards_stand_in_where_training_has_no_before(tmp_path:
             append_held_out(tmp_path / folder / "held_out.jsonl", one)
 
     def steps() -> list[int]:
-        return [one.step for one in read_held_out(tmp_path)]
+        return [one.step for one in held_out.read_held_out(tmp_path)]
 
     assert steps() == []
     keep("evaluations/other", evaluation(0, DIRECT, "other", a=(1, 1)))

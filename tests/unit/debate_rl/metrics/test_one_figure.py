@@ -1,7 +1,5 @@
 """A step has one figure of a name: what the run logs is what its debates give when they are read."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import io
 
 import pytest
@@ -61,11 +59,8 @@ def test_each_line_in_a_pipe_has_the_time_left_and_the_last_one_has_none(clock):
         clock.now += 40
         lines.log(step, {"seconds/rollout": 36.0, "seconds/reward": 4.0, "seconds/grade": 4.0})
     lines.close()
-    assert [line.partition("  ")[2].strip() for line in out.getvalue().splitlines()] == [
-        "40 s, about 1.3 min left",
-        "40 s, about 40 s left",
-        "40 s",
-    ]
+    said = [line.partition("  ")[2].strip() for line in out.getvalue().splitlines()]
+    assert said == ["40 s, about 1.3 min left", "40 s, about 40 s left", "40 s"]
 
 
 def test_a_resumed_run_knows_the_time_left_from_its_first_step(clock):
@@ -89,6 +84,10 @@ def test_only_the_last_ten_steps_count(clock):
 def test_a_part_of_a_command_is_said_at_both_ends_and_every_30_seconds_between(clock):
     said: list[str] = []
     lines = PartLines(said.append, clock=clock)
+    lines.advance("there already", 4, 4)
+    lines.close()
+    assert said == ["there already 4/4"]
+    said.clear()
     for done in range(0, 301, 25):
         lines.advance("debates", done, 300)
         clock.now += 20
@@ -101,14 +100,6 @@ def test_a_part_of_a_command_is_said_at_both_ends_and_every_30_seconds_between(c
         "debates 250/300, 3.3 min so far, about 40 s left",
         "debates 300/300 in 4 min",
     ]
-
-
-def test_what_is_there_already_is_one_line(clock):
-    said: list[str] = []
-    lines = PartLines(said.append, clock=clock)
-    lines.advance("debates", 4, 4)
-    lines.close()
-    assert said == ["debates 4/4"]
 
 
 def test_a_bar_of_an_evaluation_stands_below_that_of_the_steps_and_goes(clock):

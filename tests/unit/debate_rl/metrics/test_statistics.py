@@ -16,13 +16,8 @@ def test_clustered_standard_error_by_hand():
     # mean 5/8; residual sums: a (1, 1) 3/4; b (1, 0) -1/4; c (1, 1, 0, 0) -1/2; squares 14/16
     error = sqrt(3 / 2 * (9 + 1 + 4) / 16) / 8
     found = clustered_mean(values, clusters)
-    assert found == Estimate(
-        pytest.approx(0.625),
-        pytest.approx(0.625 - T_2 * error),
-        pytest.approx(0.625 + T_2 * error),
-        n=8,
-        clusters=3,
-    )
+    ends = (0.625, 0.625 - T_2 * error, 0.625 + T_2 * error)
+    assert found == Estimate(*map(pytest.approx, ends), n=8, clusters=3)
 
 
 def test_one_value_a_cluster_is_the_plain_standard_error():

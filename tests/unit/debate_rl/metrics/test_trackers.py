@@ -1,7 +1,5 @@
 """Metrics and samples in files, W&B and TensorBoard, and on the screen."""
 
-from __future__ import annotations
-
 import io
 import json
 import os
@@ -19,7 +17,7 @@ from debate import Debate, DebateConfig, Problem, run_debates
 from debate.policies.scripted import Answers, scripted_debaters
 from debate_rl.config import LoggingConfig
 from debate_rl.metrics import step_log
-from debate_rl.metrics.progress import Kind, step_display
+from debate_rl.metrics.progress import step_display
 from debate_rl.metrics.step_log import SAMPLE, draw_samples, metrics_line, read_metrics, samples_of
 from debate_rl.metrics.trackers import TensorBoardTracker, WandbTracker, open_trackers
 from rewards import RewardConfig, score_debate
@@ -73,11 +71,9 @@ def test_piped_output_is_one_plain_line_a_step():
 def test_a_verbose_run_also_prints_what_the_optimizer_did():
     figures = {"accuracy": 0.5, "loss": -0.00123, "lr": 1e-5, "grad_norm": 12.5, "kl_max": float("nan")}
     said: dict[str, str] = {}
-    kinds: tuple[Kind, ...] = ("lines", "verbose")
-    for kind in kinds:
+    for kind in ("lines", "verbose"):
         out = io.StringIO()
         display = step_display(kind, 3, console=Console(file=out, width=200))
-        assert display is not None
         display.log(0, figures)
         display.log(1, {"accuracy": 0.25})
         display.close()
@@ -134,10 +130,7 @@ def fake_wandb(monkeypatch):
         assert settings["settings"] == {"console": "off"}
         return made[-1]
 
-    def table(columns: list[str], rows: list[list[object]]) -> list[list[object]]:
-        return rows
-
-    fake = SimpleNamespace(init=init, Table=table, Settings=dict, Error=RuntimeError)
+    fake = SimpleNamespace(init=init, Table=lambda _, rows: rows, Settings=dict, Error=RuntimeError)
     monkeypatch.setitem(sys.modules, "wandb", fake)
 
     def call(there: int = 0) -> FakeRun:
@@ -147,26 +140,14 @@ def fake_wandb(monkeypatch):
     return call
 
 
-WANDB = "p"
-
-
 def test_figures_are_charted_in_groups_by_the_steps_done_with_those_before_the_first(tmp_path, fake_wandb):
     run = fake_wandb()
-    tracker = WandbTracker(WANDB, tmp_path, {})
+    tracker = WandbTracker("p", tmp_path, {})
     tracker.begin({"eval/direct/accuracy": 0.25, "seconds/evaluate": 9.0})
     tracker.log(0, {"loss": 0.5, "tokens_per_second": 3.0, "eval/direct/accuracy/low": 0.1})
-    assert run.rows == [
-        (0, {"steps_done": 0, "eval/direct/accuracy": 0.25, "perf/seconds/evaluate": 9.0}),
-        (
-            1,
-            {
-                "steps_done": 1,
-                "train/loss": 0.5,
-                "perf/tokens_per_second": 3.0,
-                "eval/direct/accuracy/low": 0.1,
-            },
-        ),
-    ]
+    first = {"steps_done": 0, "eval/direct/accuracy": 0.25, "perf/seconds/evaluate": 9.0}
+    second = {"train/loss": 0.5, "perf/tokens_per_second": 3.0, "eval/direct/accuracy/low": 0.1}
+    assert run.rows == [(0, first), (1, {"steps_done": 1} | second)]
     by_steps = {"step_metric": "steps_done"}
     assert run.metrics == {
         **dict.fromkeys(("train/*", "eval/*", "perf/*"), by_steps),
@@ -188,7 +169,7 @@ def test_a_resumed_run_leaves_out_steps_that_wandb_has(tmp_path, fake_wandb, mod
 
 def test_drawn_turns_are_a_table_of_their_step(tmp_path, fake_wandb):
     run = fake_wandb()
-    tracker = WandbTracker(WANDB, tmp_path, {})
+    tracker = WandbTracker("p", tmp_path, {})
     for step in range(3):
         if step != 1:
             tracker.show(step, [dict.fromkeys(SAMPLE, "") | {"step": step}])

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest
@@ -9,18 +7,9 @@ from safetensors.torch import save_file
 from debate import Problem
 from debate_rl.config import Config
 from debate_rl.metrics.intervals import Estimate, clustered_mean
+from debate_rl.preflight import inputs
 from debate_rl.preflight.check import Check, is_go, of_estimate, summary
 from debate_rl.preflight.debates import chosen_problems, coverage_checks
-from debate_rl.preflight.inputs import (
-    data_checks,
-    dtype_check,
-    lr_check,
-    memory_checks,
-    model_checks,
-    setting_checks,
-    suggested_lr,
-    template_check,
-)
 from learner.advantages import TurnAdvantage
 
 
@@ -35,7 +24,7 @@ def data_of(*problems: Problem, overlaps: int = 0) -> SimpleNamespace:
 def test_nothing_bad_is_go_and_a_bad_check_names_the_keys():
     fine = Check("a", "warn", 1.0, "so so", "x.y=1")
     assert is_go([fine])
-    assert summary([fine]) == "go: nothing is bad, 1 of 1 checks warn, 0 not measured"
+    assert summary([fine]) == "go: no check is bad, 1 of 1 warn, 0 not measured"
     bad = [Check("b", "bad", None, "no", "x.y=2"), Check("c", "bad", None, "no", "x.y=2")]
     assert not is_go([fine, *bad])
     assert summary([fine, *bad]) == "no go: b, c; set x.y=2"
@@ -52,23 +41,22 @@ def test_bounds_of_rates_and_differences_end_where_they_can():
 
 
 def test_data_without_answers_or_with_repeated_questions_is_named():
-    problems = [
-        Problem("1", "2 + 2?", "4"),
-        Problem("2", " 2 +  2?", ""),
-        Problem("3", "Write.", "", kind="open"),
-    ]
-    checks = {check.name: check for check in data_checks(data_of(*problems, overlaps=2))}
+    problems = [Problem("1", "2 + 2?", "4"), Problem("2", " 2 +  2?", "")]
+    problems += [Problem("3", "Write.", "", kind="open")]
+    checks = {check.name: check for check in inputs.data_checks(data_of(*problems, overlaps=2))}
     wanted = {"missing answers": (1, "bad"), "repeated questions": (1, "warn"), "overlaps": (2, "warn")}
     assert checks["problems"].value == 3
     assert {name: (checks[name].value, checks[name].verdict) for name in wanted} == wanted
-    whole = {check.name: check.line() for check in data_checks(data_of(problems[0]))}["missing answers"]
-    assert whole.startswith("ok            missing answers: 0; among 1 problem to be graded")
+    whole = {check.name: check.line() for check in inputs.data_checks(data_of(problems[0]))}[
+        "missing answers"
+    ]
+    assert whole.startswith("ok            missing answers: 0; among 1 problem of gradable kinds")
 
 
 def test_a_base_tokenizer_that_brings_a_template_is_no_go():
     def checked(template: str | None = "{{ x }}", **model: object) -> Check:
         tokenizer = SimpleNamespace(chat_template=template)
-        return template_check(Config.model_validate({"model": model}), tokenizer)
+        return inputs.template_check(Config.model_validate({"model": model}), tokenizer)
 
     base = {"name_or_path": "Qwen/Qwen3-8B-Base"}
     assert (checked(**base).verdict, checked(**base).set) == ("bad", "model.chat=false")
@@ -81,18 +69,14 @@ def test_a_base_tokenizer_that_brings_a_template_is_no_go():
 
 def loaded(folder: object) -> dict[str, Check]:
     config = Config.model_validate({"model": {"name_or_path": str(folder), "device": "cpu"}})
-    return {check.name: check for check in model_checks(config, data_of(Problem("1", "2 + 2?", "4")))}
+    return {check.name: check for check in inputs.model_checks(config, data_of(Problem("1", "2 + 2?", "4")))}
 
 
 def test_a_model_that_cannot_be_loaded_is_bad_once(tmp_path):
     checks = loaded(tmp_path)
     assert "no model in" in checks["model"].why
-    assert {name: check.verdict for name, check in checks.items()} == {
-        "model": "bad",
-        "template": "not measured",
-        "lengths": "not measured",
-        "memory": "not measured",
-    }
+    unknown = dict.fromkeys(("template", "lengths", "memory"), "not measured")
+    assert {name: check.verdict for name, check in checks.items()} == {"model": "bad"} | unknown
 
 
 def test_weights_that_are_missing_or_cut_off_are_bad_without_being_read(tmp_path):
@@ -109,7 +93,7 @@ def test_weights_that_are_missing_or_cut_off_are_bad_without_being_read(tmp_path
 def test_a_device_that_is_not_there_is_bad(monkeypatch):
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     config = Config.model_validate({"model": {"tiny": {}, "device": "cuda"}})
-    (check,) = memory_checks(config, data_of(Problem("1", "2 + 2?", "4")))
+    (check,) = inputs.memory_checks(config, data_of(Problem("1", "2 + 2?", "4")))
     assert (check.name, check.verdict) == ("memory", "bad")
     assert "torch sees no CUDA device" in check.why
 
@@ -127,7 +111,7 @@ def types(dtype: str, compute: str = "auto", lora_rank: int = 0) -> Check:
     config = Config.model_validate({"model": model, "learner": {"compute": compute}})
     layer = torch.nn.Linear(1, 1, dtype=getattr(torch, dtype))
     layer.requires_grad_(lora_rank == 0)
-    return dtype_check(config, layer)
+    return inputs.dtype_check(config, layer)
 
 
 def test_numeric_types_are_judged_as_the_learner_judges_them():
@@ -150,13 +134,13 @@ def test_numeric_types_are_judged_as_the_learner_judges_them():
     ],
 )
 def test_the_suggested_learning_rate_goes_with_size_and_adapter(parameters, adapter, advised):
-    assert suggested_lr(parameters, adapter=adapter) == pytest.approx(advised)
+    assert inputs.suggested_lr(parameters, adapter=adapter) == pytest.approx(advised)
 
 
 @pytest.mark.parametrize(("lr", "verdict"), [(4e-7, "warn"), (5e-7, "ok"), (5e-6, "ok"), (6e-6, "warn")])
 def test_a_learning_rate_outside_of_a_tenth_to_once_warns(lr, verdict):
     config = Config.model_validate({"model": {"name_or_path": "m"}, "learner": {"lr": lr}})
-    check = lr_check(config, 6_800_000_000)
+    check = inputs.lr_check(config, 6_800_000_000)
     assert (check.verdict, check.set) == (verdict, "learner.lr=5e-06")
 
 
@@ -178,13 +162,13 @@ def test_full_weights_sample_in_the_type_they_learn_in(
     for module in ("models", "preflight.inputs"):
         monkeypatch.setattr(f"debate_rl.{module}.resolve_device", lambda _: device)
     config = config_of(model={"tiny": {}, "policy": policy}, learner={"compute": compute})
-    check = dtype_check(config, torch.nn.Linear(2, 2))
+    check = inputs.dtype_check(config, torch.nn.Linear(2, 2))
     assert (check.verdict, check.set) == (verdict, f"learner.compute={samples}" * (verdict == "warn"))
-    assert check.why.endswith(f", the sampler in {samples}")
+    assert check.why.endswith(f", and the sampler in {samples}")
 
 
 def test_settings_that_a_source_warns_of_are_those_of_the_report():
-    checks = list(setting_checks(config_of(learner={"beta": 0.0})))
+    checks = list(inputs.setting_checks(config_of(learner={"beta": 0.0})))
     assert any("no reference" in check.why and check.verdict == "warn" for check in checks)
 
 
@@ -193,24 +177,17 @@ def turn(**parts: float | None) -> TurnAdvantage:
 
 
 def test_coverage_counts_turns_with_an_advantage_other_than_zero():
-    advantages = [
-        turn(generator=1.0, truth=1.0, peer=0.0),
-        turn(generator=0.0, truth=0.0, judge=-2.0),
-        None,
-        turn(generator=0.0, truth=0.0, peer=0.0),
-    ]
+    solved, nothing = turn(generator=1.0, truth=1.0, peer=0.0), turn(generator=0.0, truth=0.0, peer=0.0)
+    advantages = [solved, turn(generator=0.0, truth=0.0, judge=-2.0), None, nothing]
     shares = {check.name: check.value for check in coverage_checks(advantages, config_of())}
-    assert shares == {
-        "advantages, truth": 0.25,
-        "advantages, peer": 0.0,
-        "advantages, judge": 0.25,
-        "advantages, format": 0.0,
-        "advantages": 0.5,
-    }
+    wanted = {"truth": 0.25, "peer": 0.0, "judge": 0.25, "format": 0.0}
+    assert shares == {"advantages": 0.5} | {f"advantages, {name}": value for name, value in wanted.items()}
     alike = next(coverage_checks([turn(judge=1.0, truth=0.0)], config_of()))
     assert (alike.name, alike.verdict) == ("advantages, truth", "warn")
-    nothing = [*coverage_checks([None, turn(generator=0.0)], config_of())][-1]
-    assert (nothing.verdict, nothing.value) == ("bad", 0.0)
+    votes = next(coverage_checks([turn(judge=1.0)], config_of(rewards={"truth_weight": 0.0})))
+    assert (votes.name, votes.verdict) == ("advantages, truth", "not used")
+    last = [*coverage_checks([None, turn(generator=0.0)], config_of())][-1]
+    assert (last.verdict, last.value) == ("bad", 0.0)
 
 
 def test_problems_with_truth_come_first():

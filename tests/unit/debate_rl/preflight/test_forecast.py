@@ -4,6 +4,7 @@ import pytest
 
 from debate_rl.metrics.intervals import Estimate
 from debate_rl.preflight.votes import TESTED, RoundVotes, forecast_checks, sign_of
+from rewards.config import RewardConfig
 
 
 def rate(value, reach=0.05, clusters=60, p=None):
@@ -16,11 +17,12 @@ def of_round(votes, majority):
     return RoundVotes(0, votes, votes, rate(0.0, p=1.0), None, majority, apart)
 
 
-def forecast(votes, majority, problems=60):
-    return {check.name: check for check in forecast_checks(problems, [of_round(votes, majority)])}
+def forecast(votes, majority, problems=60, **rewards):
+    checks = forecast_checks(problems, [of_round(votes, majority)], RewardConfig(**rewards))
+    return {check.name: check for check in checks}
 
 
-NO_SIGN = "no sign, since the interval contains 0"
+NO_SIGN = "no forecast, because the interval contains 0"
 VOTES, MAJORITY = "training on votes alone", "training on majorities as pseudo-labels"
 OVER = "training on votes gains"
 
@@ -35,24 +37,31 @@ OVER = "training on votes gains"
     ],
 )
 def test_the_sign_is_that_of_the_margin_where_its_interval_is_clear(votes, majority, words):
-    checks = forecast(rate(votes), rate(majority))
+    checks = forecast(rate(votes), rate(majority), labels=0.0, pseudo="majority")
     assert [*checks] == ["forecast, votes", "forecast, majority", "forecast, votes over majority"]
     for check, said in zip(checks.values(), words, strict=True):
         assert f"; without labels: {said}; " in check.why
         assert check.why.endswith(TESTED)
     assert checks["forecast, votes"].value == pytest.approx(votes - 0.5)
     assert checks["forecast, majority"].value == pytest.approx(majority - 0.5)
-    assert checks["forecast, votes"].verdict == ("warn" if words[0].endswith("loses") else "ok")
+    losses = [said.endswith("loses") or " less " in said for said in words]
+    assert [check.verdict for check in checks.values()] == ["warn" if loss else "ok" for loss in losses]
+
+
+def test_what_the_rewards_do_not_use_is_no_warning():
+    for rewards, used in (({}, [True, False, False]), ({"truth_weight": 1.0}, [False, False, False])):
+        checks = forecast(rate(0.3), rate(0.4), **rewards).values()
+        assert [check.verdict for check in checks] == ["warn" if one else "not used" for one in used]
 
 
 def test_fewer_than_50_problems_are_no_forecast():
     [check] = forecast(rate(0.9), rate(0.2), problems=49).values()
     assert (check.verdict, check.value) == ("not measured", None)
-    assert check.why == "needs votes on 50 problems with gold answers (--problems), and has 49 of them"
+    assert check.why == "needs votes on 50 problems with gold answers (--problems), but has 49"
 
 
 def test_without_votes_there_is_no_forecast():
-    [check] = forecast_checks(60, [])
+    [check] = forecast_checks(60, [], RewardConfig())
     assert check.why == "no vote is on a decidable pair"
 
 

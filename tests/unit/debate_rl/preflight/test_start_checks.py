@@ -1,7 +1,5 @@
 """What a run is refused for, or warned of, before it begins."""
 
-from __future__ import annotations
-
 import warnings
 
 import pytest
@@ -42,7 +40,7 @@ def test_a_mode_that_a_kind_does_not_have_is_refused(grader, problem, key):
 
 
 def test_a_family_that_asks_for_no_box_is_said_where_a_box_alone_counts():
-    with pytest.warns(SchemeWarning, match=r'reads nothing but a box, and no prompt asks .* = "qa"'):
+    with pytest.warns(SchemeWarning, match=r'reads only boxed answers, but no prompt asks .* = "qa"'):
         check_prompts(config(prompts="qa"), data(NUMBER))
     with warnings.catch_warnings(action="error"):
         check_prompts(config(prompts="boxed"), data(NUMBER))
@@ -75,16 +73,16 @@ OPEN = Problem("o", "Why?", kind="open")
 @pytest.mark.parametrize(
     ("tables", "problems", "message"),
     [
-        ({"rewards": {"labels": 0.5}}, [OPEN], "rewards.labels = 0.5: none of the training problems"),
+        ({"rewards": {"labels": 0.5}}, [OPEN], "rewards.labels = 0.5: no training problem"),
         ({"rewards": {"label_levels": ["9"]}}, [NUMBER], "no training problem .* has level '9'"),
-        ({"rewards": {"label_levels": ["9"]}}, [OPEN], "rewards.label_levels: none of the training problems"),
+        ({"rewards": {"label_levels": ["9"]}}, [OPEN], "rewards.label_levels: no training problem"),
         (
             {"rewards": {"labels": 0.0, "peer_weight": "measured"}},
             [NUMBER],
             'peer_weight = "measured": rewards.labels = 0, but votes are measured on problems with labels',
         ),
         ({"rewards": {"peer_weight": "measured"}}, [OPEN], "no training problem has a gold answer"),
-        ({"rewards": {"pseudo": "voted"}}, [NUMBER], r"every problem has its label.*rewards.labels below 1"),
+        ({"rewards": {"pseudo": "voted"}}, [NUMBER], r"every problem has a label.*rewards.labels below 1"),
         ({"rewards": {"labels": 0.5}, "env": DIFFICULTY}, [NUMBER], "measured pass rates .* reveal them"),
     ],
 )

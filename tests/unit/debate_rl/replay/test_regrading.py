@@ -1,7 +1,5 @@
 """Stored replies graded again, as they were sampled and cut at stop strings, against numbers by hand."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -9,29 +7,15 @@ import pytest
 from debate import Completion, Debate, DebateConfig, Persona, Problem, Turn
 from debate.parsing import parse_turn
 from debate.types import TurnId
-from debate_rl.replay.regrading import (
-    STORED,
-    gains_of,
-    graded,
-    lines_of,
-    modes_named,
-    read_again,
-    regrade,
-    replies_of,
-    sources_of,
-    stops_of,
-    stored_mode_of,
-    table_of,
-)
+from debate_rl.replay import regrading
+from debate_rl.replay.regrading import gains_of, lines_of, modes_named, regrade, sources_of, stops_of
 from envs.families import FAMILIES
 from transcripts import Record, write_step
 
 STOPS = ("Question:", "Q:")
 ALONE = DebateConfig(num_agents=1, num_rounds=1)
-PROBLEMS = [
-    Problem(f"p{i}", f"What is 10 + {i}?", answer=f"{10 + i}", source="gsm8k", kind="number")
-    for i in range(4)
-]
+GSM8K = {"source": "gsm8k", "kind": "number"}
+PROBLEMS = [Problem(f"p{i}", f"What is 10 + {i}?", answer=f"{10 + i}", **GSM8K) for i in range(4)]
 RIGHT, WRONG, ENDLESS = "It is {}.", "It is 99.", "It is {}.\n\nQuestion: Tom has 3?"
 BASE = [(ENDLESS, ENDLESS), (ENDLESS, RIGHT), (WRONG, ENDLESS), (WRONG, WRONG)]
 TRAINED = [(RIGHT, RIGHT)] * 3 + [(WRONG, WRONG)]
@@ -49,8 +33,7 @@ def test_the_stop_strings_of_a_family_may_cut(tmp_path):
     asked = ALONE.model_copy(update={"prompts": "qa"})
     record = record_of(PROBLEMS[0], "It is 10.\n\n\nIt is 7.", protocol=asked)
     write_step(tmp_path / "direct", 0, [record])
-    (tmp_path / "evaluation.json").write_text("{}")
-    [source] = sources_of(tmp_path)
+    [source] = sources_of(mark(tmp_path))
     for clip in ("family", "family:qa"):
         [sheet] = regrade(source, ("lenient",), stops_of(clip))
         assert [sheet.flat(name, "lenient")[0] for name in ("sampled", "clipped", "cut")] == [[0], [1], [1]]
@@ -58,13 +41,19 @@ def test_the_stop_strings_of_a_family_may_cut(tmp_path):
         regrade(source, ("lenient",), stops_of("family:tiny"))
 
 
+def values(line, *names):
+    return tuple(line[name].value for name in names)
+
+
 def write_evaluation(folder, replies, part="self-consistency"):
-    records = [
-        record_of(problem, text.format(problem.answer), text == RIGHT)
-        for problem, texts in zip(PROBLEMS, replies, strict=True)
-        for text in texts
-    ]
+    every = [(p, text) for p, texts in zip(PROBLEMS, replies, strict=True) for text in texts]
+    records = [record_of(p, text.format(p.answer), text == RIGHT) for p, text in every]
     write_step(folder / part, 0, records)
+    return mark(folder)
+
+
+def mark(folder):
+    """Make a folder that of an evaluation."""
     (folder / "evaluation.json").write_text('{"of": {}}')
     return folder
 
@@ -86,20 +75,18 @@ def test_as_sampled_stands_beside_clipped(evaluations):
     stored, lenient = lines_of(base, clip=True)
     assert (base.source, base.part) == ("model-1", "direct")
     assert (lenient["replies"], lenient["problems"]) == (8, 4)
-    assert stored["mode"] == STORED
-    assert (
-        stored["sampled"].value == lenient["sampled"].value == 1 / 8
-    )  # 3 is the last number where it goes on
-    assert (lenient["clipped"].value, lenient["moved"].value) == (5 / 8, 4 / 8)
-    assert (lenient["cut"].value, lenient["changed"].value, lenient["differs"].value) == (4 / 8, 4 / 8, 0)
+    assert stored["mode"] == regrading.STORED
+    # where it goes on, 3 is the last number
+    assert stored["sampled"].value == lenient["sampled"].value == 1 / 8
+    assert values(lenient, "clipped", "moved", "cut", "changed", "differs") == (5 / 8, 4 / 8, 4 / 8, 4 / 8, 0)
     _, after = lines_of(trained, clip=True)
-    assert (after["sampled"].value, after["clipped"].value, after["cut"].value) == (6 / 8, 6 / 8, 0)
+    assert values(after, "sampled", "clipped", "cut") == (6 / 8, 6 / 8, 0)
 
 
 def test_of_a_gain_the_part_that_is_stopping_is_told(evaluations):
     [gain] = gains_of(sheets_of(evaluations))
     assert (gain["source"], gain["base"], gain["paired"]) == ("step_000009-1", "model-1", True)
-    assert (gain["sampled"].value, gain["clipped"].value, gain["stopping"].value) == (5 / 8, 1 / 8, 4 / 8)
+    assert values(gain, "sampled", "clipped", "stopping") == (5 / 8, 1 / 8, 4 / 8)
     # by problem the gains are 1, 1/2, 1, 0: a mean of 5/8, variance 11/48, SE sqrt(11/48 / 4), t(3) = 3.1824
     assert gain["sampled"].high - gain["sampled"].value == pytest.approx(3.1824463 * (11 / 192) ** 0.5)
 
@@ -125,7 +112,7 @@ def test_without_stop_strings_nothing_is_cut(evaluations):
     assert not any(sheet.share("cut", "lenient").value for sheet in (base, trained))
     _, line = lines_of(base, clip=False)
     assert (line["clipped"], line["moved"], line["cut"]) == (None, None, None)
-    assert table_of([line], clip=False)[0][-2:] == ["as sampled", "not as stored"]
+    assert regrading.table_of([line], clip=False)[0][-2:] == ["as sampled", "not as stored"]
 
 
 def test_a_stop_string_within_thinking_does_not_cut(tmp_path):
@@ -133,31 +120,30 @@ def test_a_stop_string_within_thinking_does_not_cut(tmp_path):
     write_evaluation(tmp_path, [(text,)] * 4)
     [sheet] = sheets_of(tmp_path, ("answer_is",))
     _, line = lines_of(sheet, clip=True)
-    assert (line["sampled"].value, line["clipped"].value) == (0, 1)
+    assert values(line, "sampled", "clipped") == (0, 1)
 
 
 def test_a_reply_whose_prompt_opened_thinking_and_never_ends_it_has_no_answer(tmp_path):
     record = record_of(PROBLEMS[0], "It may be 10. Q: 5?", False, in_thinking=True)
     write_step(tmp_path / "debates", 0, [record])
-    (tmp_path / "evaluation.json").write_text("{}")
-    [sheet] = sheets_of(tmp_path)
+    [sheet] = sheets_of(mark(tmp_path))
     _, line = lines_of(sheet, clip=True)
-    assert (line["sampled"].value, line["clipped"].value, line["cut"].value) == (0, 0, 0)
+    assert values(line, "sampled", "clipped", "cut") == (0, 0, 0)
 
 
 def test_a_solution_in_tags_is_graded_alone_and_one_that_is_cut_is_read_to_its_end(tmp_path):
     text = "Is it 7?<solution>It is {0}. Q: 5?</solution> 8"
     write_evaluation(tmp_path, [(text,)] * 4)
     _, line = lines_of(sheets_of(tmp_path)[0], clip=True)
-    assert (line["sampled"].value, line["clipped"].value) == (0, 1)
+    assert values(line, "sampled", "clipped") == (0, 1)
 
 
 def test_a_reply_without_tags_is_no_solution_where_others_read_it(tmp_path):
     debaters = DebateConfig(num_agents=2, num_rounds=2)
     for name, protocol in (("alone", ALONE), ("read", debaters)):
         record = record_of(PROBLEMS[0], "It is 10.", protocol=protocol)
-        [(_, reply)] = replies_of("direct", record)
-        found = graded(PROBLEMS[0], read_again(reply), "lenient")
+        [(_, reply)] = regrading.replies_of("direct", record)
+        found = regrading.graded(PROBLEMS[0], regrading.read_again(reply), "lenient")
         assert found == (True if name == "alone" else "missing")
 
 
@@ -166,25 +152,22 @@ def test_problems_of_a_family_are_graded_by_it(tmp_path):
     turned = " ".join(reversed(problem.answer.split()))
     assert turned != problem.answer  # which a data set's grader does not take
     write_step(tmp_path / "debates", 0, [record_of(problem, rf"\boxed{{{turned}}}")])
-    (tmp_path / "evaluation.json").write_text("{}")
-    _, line = lines_of(sheets_of(tmp_path, ("boxed",))[0], clip=False)
+    _, line = lines_of(sheets_of(mark(tmp_path), ("boxed",))[0], clip=False)
     assert (line["sampled"].value, line["differs"].value) == (1, 0)
 
 
 def test_the_mode_of_the_stored_grades_is_known(tmp_path, evaluations):
-    graded_by = [stored_mode_of(source) for source in sources_of(evaluations)]
+    graded_by = [regrading.stored_mode_of(source) for source in sources_of(evaluations)]
     assert graded_by == ["boxed", "boxed"]
     record = replace(record_of(PROBLEMS[0], "It is 10."), mode="math_verify")
     write_step(tmp_path / "one/debates", 0, [record])
-    (tmp_path / "one/evaluation.json").write_text("{}")
-    assert stored_mode_of(sources_of(tmp_path / "one")[0]) == "math_verify"
+    assert regrading.stored_mode_of(sources_of(mark(tmp_path / "one"))[0]) == "math_verify"
 
 
 def test_open_problems_are_left_out_and_counted(tmp_path):
     problem = Problem("o", "Write a story.", kind="open")
     write_step(tmp_path / "debates", 0, [record_of(problem, "Once.", None), record_of(PROBLEMS[0], "10")])
-    (tmp_path / "evaluation.json").write_text("{}")
-    [sheet] = sheets_of(tmp_path)
+    [sheet] = sheets_of(mark(tmp_path))
     assert (sheet.open, [*sheet.problems]) == (1, ["p0"])
 
 
@@ -211,6 +194,5 @@ def test_what_cannot_be_graded_is_one_line(tmp_path, evaluations):
     with pytest.raises(ValueError, match="first_letter: works only for multiple choice"):
         sheets_of(evaluations, ("first_letter",))
     (tmp_path / "empty").mkdir()
-    (tmp_path / "empty/evaluation.json").write_text("{}")
-    with pytest.raises(ValueError, match="without replies"):
-        sources_of(tmp_path / "empty")
+    with pytest.raises(ValueError, match="has no replies"):
+        sources_of(mark(tmp_path / "empty"))

@@ -1,7 +1,5 @@
 """Debates written by hand: three agents, two rounds, a final ballot; a small run with everything in it."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -33,15 +31,11 @@ def make(
         said = Completion((), (), (), "x" * size, "stop", 0)
         return Turn(TurnId(agent, round_), "K7", shown, said, parsed, shown, ballot=ballot)
 
-    debate = Debate(
-        Problem(problem, question, **about),
-        tuple(Persona(name, "") for name in WHO[:agents]),
-        tuple(turn(a, r) for r in range(rounds + 1) for a in range(agents)),
-        tuple(Vote(TurnId(j, r), TurnId(a, r - 1), TurnId(b, r - 1), said) for j, r, a, b, said in votes),
-        3,
-        0,
-        DebateConfig(num_agents=agents, num_rounds=rounds, judge_own=own),
-    )
+    personas = tuple(Persona(name, "") for name in WHO[:agents])
+    turns = tuple(turn(a, r) for r in range(rounds + 1) for a in range(agents))
+    cast = tuple(Vote(TurnId(j, r), TurnId(a, r - 1), TurnId(b, r - 1), said) for j, r, a, b, said in votes)
+    protocol = DebateConfig(num_agents=agents, num_rounds=rounds, judge_own=own)
+    debate = Debate(Problem(problem, question, **about), personas, turns, cast, 3, 0, protocol)
     return Record(debate, step, problem, tuple(map(tuple, correct)))
 
 
@@ -153,9 +147,7 @@ def metrics_line(step):
     line |= {"accuracy/source/gsm8k": right, "accuracy/source/math": 0.1, "share/source/gsm8k": 0.25}
     line |= {"completions/distinct": 0.7, "seconds/rollout": 6.0, "seconds/learn": 2.0}
     if step % 7 == 6:
-        for name, value in (
-            ("eval/direct/accuracy", right - 0.05),
-            ("eval/debate/winner/accuracy", right + 0.1),
-        ):
+        values = {"eval/direct/accuracy": right - 0.05, "eval/debate/winner/accuracy": right + 0.1}
+        for name, value in values.items():
             line |= {name: value, f"{name}/low": value - 0.04, f"{name}/high": value + 0.04}
     return line

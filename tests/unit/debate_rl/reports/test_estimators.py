@@ -1,7 +1,5 @@
 """Cluster-robust estimates against definitions, dense formulas, counts and simulations."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from math import inf, log, sqrt
 from pathlib import Path
@@ -149,7 +147,7 @@ X = np.tile([-1.0, 1.0], 20)
     [
         ([np.ones(40), X], X > 0, "separated"),
         ([np.ones(40), X], np.where(X > 0, 1, np.arange(40) % 4 == 0), "separated"),  # on one side alone
-        ([np.ones(40), X, -X], np.arange(40) % 4 < 2, "a combination of others"),
+        ([np.ones(40), X, -X], np.arange(40) % 4 < 2, "a linear combination of others"),
         ([np.ones(40)], np.ones(40), "the same outcome"),
         ([np.ones(0)], np.ones(0), "0 problems are too few"),
     ],
@@ -232,7 +230,7 @@ def test_a_persona_whose_votes_all_went_one_way_is_left_out(make_debate):
     found = {f.name: f for f in judgment_figures(votes_of(make_debate, cases))}
     persona = found["regression/persona/Advocate"]
     assert persona.estimate is None
-    assert "not estimable: the votes are separated" in persona.why
+    assert "not estimable: the votes are perfectly separated" in persona.why
     kept = found["regression/correctness"]
     assert (kept.flag, kept.why) == ("without personas", "")
     # the same as a fit of votes whose judges are one persona: 15 to 25, 30 to 10, and 20 to 0 of equal pairs

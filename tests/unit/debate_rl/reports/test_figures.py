@@ -1,7 +1,5 @@
 """Every figure of the judgment report, by hand, on two debates."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import inf, log
 
@@ -49,8 +47,8 @@ BY_HAND = {
 }
 NOT_THERE = {
     "bias/length": "no decided vote on two right or two wrong solutions of different length",
-    "bias/self_preference": "judges compared no own work that was wrong",
-    "swaps/primacy": 'no pair was shown to judges in both orders: see debate.order = "per_viewer"',
+    "bias/self_preference": "no judge compared a wrong solution of its own",
+    "swaps/primacy": 'no pair was shown in both orders: set debate.order = "per_viewer"',
     "regression/position": "not estimable: 2 problems are too few for 4 coefficients",
     "regression/length": "not estimable: it does not vary",
 }

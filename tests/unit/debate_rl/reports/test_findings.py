@@ -1,7 +1,5 @@
 """What a page states: with cases enough, of a size that matters, and not by the luck of many looks."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -56,7 +54,7 @@ def test_what_is_not_sure_says_so():
     every = findings([unsure, sure, look("flip/net", p=0.5)])
     found = {finding.look.kind: finding.paragraph().text for finding in every}
     assert found["bias/position"] == "Judges prefer the solution shown first: so and so."
-    assert "Not sure: so and so; chance alone gives one like it in 6% of such reports" in found["bias/length"]
+    assert "Not sure: so and so; without a real difference, 6% of reports show" in found["bias/length"]
     assert found["flip/net"] == "No clear difference: so and so."
 
 
@@ -80,11 +78,11 @@ def test_a_judge_that_gets_worse_is_the_first_finding_and_the_first_sentence():
     assert found[0].look.behind.filter == "step:3..3 judge.accuracy:<0.5"
     report = whole_report([run])
     learned, judge, following = report.answers
-    assert judge.word == "better than a coin, and getting worse"
+    assert judge.word == "better than chance, and getting worse"
     assert judge.text[0].text.startswith("Judges got worse: ")
     assert (judge.tone, following.tone) == ("bad", "bad")
     assert following.text[0].command == "debate inspect run ls 'step:3..3 judge.accuracy:<0.5'"
-    assert learned.word == "not known"
+    assert learned.word == "unknown"
 
 
 LISTED, MADE_UP, MISSES = "2 3", "1 4", "2 6"
@@ -93,18 +91,14 @@ LISTED, MADE_UP, MISSES = "2 3", "1 4", "2 6"
 
 def of_faults(make_debate, rates, count=60):
     """A run of one decidable vote a debate: ``rates`` has how often it is right, by the wrong answer."""
-    return judged(
-        make_debate(
-            [(2, 1, 0, 1, "left" if number < rate * count else "right")],
-            [[True], [False], [False]],
-            [[LISTED], [wrong], [None]],
-            problem=f"{wrong}.{number}",
-            question="Target 5. Numbers 2 3 6.",
-            source="pair_sum",
-        )
-        for wrong, rate in rates.items()
-        for number in range(count)
-    )
+    about = {"question": "Target 5. Numbers 2 3 6.", "source": "pair_sum"}
+
+    def debate(wrong, rate, number):
+        vote = (2, 1, 0, 1, "left" if number < rate * count else "right")
+        answers = [[LISTED], [wrong], [None]]
+        return make_debate([vote], [[True], [False], [False]], answers, problem=f"{wrong}.{number}", **about)
+
+    return judged(debate(*how, number) for how in rates.items() for number in range(count))
 
 
 def faults(run):
@@ -117,11 +111,11 @@ def test_a_kind_of_fault_that_judges_do_not_see_is_red_on_the_first_screen(make_
     assert (found.look.kind, found.state, found.tone) == ("judge/blind_fault", "found", "bad")
     text = "a number that is not listed (50.0% of the votes on decidable pairs); 50.0% "
     assert found.look.detail.startswith(text)
-    assert "of these are right, against 95.0% of all others, -45.0 points" in found.look.detail
+    assert "of these are right, and 95.0% of all other votes, -45.0 points" in found.look.detail
     judge, following = whole_report([run]).answers[1:]
-    assert (judge.word, judge.tone) == ("better than a coin, but not on one kind of fault", "bad")
-    assert judge.text[0].text.startswith("Judges do not see one kind of fault: a number that is not listed")
-    assert following.text[0].text.startswith("Judges do not see one kind of fault: read such votes")
+    assert (judge.word, judge.tone) == ("better than chance, but not on one kind of fault", "bad")
+    assert judge.text[0].text.startswith("Judges are blind to one kind of fault: a number that is not listed")
+    assert following.text[0].text.startswith("Judges are blind to one kind of fault: read votes on")
 
 
 def test_a_fault_that_judges_see_less_often_than_others_is_amber(make_debate):
@@ -129,18 +123,15 @@ def test_a_fault_that_judges_see_less_often_than_others_is_amber(make_debate):
     [found] = faults(run)
     assert (found.look.kind, found.tone) == ("judge/weak_fault", "warn")
     judge = whole_report([run]).answers[1]
-    assert (judge.word, judge.tone) == ("better than a coin, less so on one kind of fault", "warn")
+    assert (judge.word, judge.tone) == ("better than chance, but less on one kind of fault", "warn")
 
 
 @pytest.mark.parametrize(
     "rates", [{MADE_UP: 0.85, MISSES: 0.9}, {MADE_UP: 0.9}, {MADE_UP: 0.5, MISSES: 0.55}, {}]
 )
 def test_faults_that_judges_see_alike_are_no_finding(make_debate, rates):
-    run = (
-        of_faults(make_debate, rates)
-        if rates
-        else judged([make_debate([(2, 1, 0, 1, "left")], [[True], [True], [False]], [["4"], ["5"], ["6"]])])
-    )
+    undecidable = make_debate([(2, 1, 0, 1, "left")], [[True], [True], [False]], [["4"], ["5"], ["6"]])
+    run = of_faults(make_debate, rates) if rates else judged([undecidable])
     [found] = faults(run)
     assert found.state in ("nothing found", "too few")
     assert "fault" not in whole_report([run]).answers[1].word
@@ -171,15 +162,14 @@ def test_a_fall_that_is_not_sure_is_amber():
     [change] = [one for one in findings([*judgment_looks(run)]) if one.look.kind == "judge/change"]
     assert change.doubt == "not sure"
     judge = whole_report([run]).answers[1]
-    assert (judge.word, judge.tone) == ("better than a coin, and perhaps getting worse", "warn")
+    assert (judge.word, judge.tone) == ("better than chance, and possibly getting worse", "warn")
     assert judge.text[0].text.startswith("Not sure: right in 97.0%")
 
 
 def test_several_runs_have_a_line_each():
     runs = [of_rates(0.9, 0.9), replace(of_rates(0.98, 0.7), run="other")]
-    learned, judge, following = answers(
-        runs, {}, findings([look for run in runs for look in judgment_looks(run)])
-    )
+    found = findings([look for run in runs for look in judgment_looks(run)])
+    learned, judge, following = answers(runs, {}, found)
     assert [part.text.partition(":")[0] for part in judge.text] == ["run", "other"]
-    assert judge.text[1].text.startswith("other: better than a coin, and getting worse. Judges got worse: ")
+    assert judge.text[1].text.startswith("other: better than chance, and getting worse. Judges got worse: ")
     assert len(learned.text) == len(following.text) == 2

@@ -1,7 +1,5 @@
 """What a report says of two debates that were written by hand."""
 
-from __future__ import annotations
-
 import pytest
 
 from debate_rl.reports.document import Chart, Table
@@ -48,20 +46,16 @@ def test_numbers_intervals_and_debates(one):
 def test_what_has_no_value_says_why(one):
     swaps = tables(judgment_sections(one, ()))["swaps"]
     assert column(swaps, "estimate")["consistency"].text == "none"
-    assert column(swaps, "what it is")["consistency"].text.endswith(
-        '. No value: no pair was shown to judges in both orders: see debate.order = "per_viewer"'
+    assert column(swaps, "meaning")["consistency"].text.endswith(
+        '. No value: no pair was shown in both orders: set debate.order = "per_viewer"'
     )
 
 
 def test_rounds_and_agents_count_from_zero(one):
     found = tables(judgment_sections(one, ()))
     assert set(column(found["by-round"], "accuracy")) == {"round 1", "final ballot"}
-    [chart] = [
-        part
-        for section in judgment_sections(one, ())
-        for part in section.parts
-        if isinstance(part, Chart) and part.name == "accuracy-by-round"
-    ]
+    parts = (part for section in judgment_sections(one, ()) for part in section.parts)
+    [chart] = [part for part in parts if isinstance(part, Chart) and part.name == "accuracy-by-round"]
     assert chart.ticks == ("round 1", "final ballot")
     assert set(column(found["by-agent"], "accuracy")) <= {"agent 0", "agent 1", "agent 2"}
 
@@ -101,9 +95,9 @@ def test_runs_side_by_side():
     first = judged(votes([True, False] * 4, problems), "runs/a")
     second = judged(votes([True] * 7 + [False], [*problems[:4], "x", "y", "z", "w"]), "runs/b")
     [table] = comparison_section([first, second]).parts
-    assert table.columns == ("figure", "runs/a", "runs/b", "minus the first")
+    assert table.columns == ("figure", "runs/a", "runs/b", "minus the first run")
     assert column(table, "runs/b")["judge/accuracy"].text == "0.875"
-    told = column(table, "minus the first")
+    told = column(table, "minus the first run")
     assert told["judge/accuracy"].value == pytest.approx(0.375)
     assert told["judge/accuracy"].text.startswith("0.375 [")
     assert told["winner/correlation"].text == "-"

@@ -1,7 +1,5 @@
 """What must hold of any debate: who sits where and who is called what changes nothing."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import permutations
 

@@ -1,7 +1,5 @@
 """Reports as HTML, Markdown and JSON: what is shown is what was given, whatever it is."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace
@@ -72,10 +70,8 @@ def document(text="a", behind=None):
         Table("none", text, (text,), ()),
     )
     said = (Paragraph(text, "bad", behind, text), Paragraph(text))
-    answers = (
-        Answer("a", text, text, said, parts[1]),
-        Answer("b", text, "", said, replace(parts[3], small=True)),
-    )
+    small = replace(parts[3], small=True)
+    answers = (Answer("a", text, text, said, parts[1]), Answer("b", text, "", said, small))
     lead = (Paragraph(text, "", behind),)
     return Document(text, lead, (Section(text, text, parts, text),) * 2, answers, ({"text": text},))
 
@@ -106,12 +102,8 @@ def test_json_has_everything_and_no_infinity():
     facts = json.loads(as_json(Document("R", (), (Section("s", "S", (table, chart)),))))
     assert (facts["made_by"], facts["schema"], facts["title"]) == ("debate report", 1, "R")
     shown, drawn = facts["sections"][0]["parts"]
-    marked = {
-        "text": "x",
-        "value": 0.5,
-        "behind": {"run": "runs/a", "filter": "winner:wrong"},
-        "tone": "warn",
-    }
+    filter = {"run": "runs/a", "filter": "winner:wrong"}
+    marked = {"text": "x", "value": 0.5, "behind": filter, "tone": "warn"}
     assert shown["rows"] == [[{"text": "none"}, marked]]
     assert drawn["series"][0]["y"] == [None]
 
@@ -150,9 +142,8 @@ def test_a_single_step_has_whole_steps_beside_it_and_no_offset_is_hidden_in_a_co
 
 @pytest.mark.parametrize("kind", ["line", "bars"])
 def test_numbers_that_no_axis_holds_are_left_out_of_the_drawing_and_stand_in_the_table(kind):
-    series = Series(
-        "s", (0.0, 1.0, 2.0, 1e308), (0.5, 1.7e308, -1e300, 0.1), *[(0.1, -1.7e308, None, 0.0)] * 2
-    )
+    bounds = (0.1, -1.7e308, None, 0.0)
+    series = Series("s", (0.0, 1.0, 2.0, 1e308), (0.5, 1.7e308, -1e300, 0.1), bounds, bounds)
     chart = Chart("c", "c", "x", "y", (series,), kind, rules=(("far", 1e308),))
     page = as_html(Document("d", (), (Section("s", "s", (chart,)),)))
     assert "<svg" in page

@@ -1,7 +1,5 @@
 """Reports of stored runs: the same from records and lines, as training measures it, of any files."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -110,7 +108,7 @@ def test_nothing_deep_or_foreign_raises(tmp_path):
     assert read_config(tmp_path / "config.toml")[1]
     (tmp_path / "config.toml").write_bytes(b"a = '\xff'")
     assert "is not TOML" in read_config(tmp_path / "config.toml")[1][0]
-    assert read_config(tmp_path / "none.toml")[1] == ["no none.toml: settings are not known"]
+    assert read_config(tmp_path / "none.toml")[1] == ["no none.toml: settings are unknown"]
     (tmp_path / "run.json").write_text("[1]")
     assert load_run(tmp_path).info == {}
 

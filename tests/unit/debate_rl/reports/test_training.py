@@ -1,7 +1,5 @@
 """The whole training report, of a run with everything, of one with transcripts alone, and of nothing."""
 
-from __future__ import annotations
-
 import json
 import shutil
 
@@ -85,7 +83,7 @@ def test_every_filter_is_one_and_every_link_is_to_the_run(whole):
 
 def test_transcripts_alone_make_a_report_that_says_what_is_missing(traced, tmp_path):
     texts = {part.text for part in parts(report(traced), Paragraph).values()}
-    assert {f"traced: {NO_METRICS}", "traced: no config.toml: settings are not known"} <= texts
+    assert {f"traced: {NO_METRICS}", "traced: no config.toml: settings are unknown"} <= texts
     run = load_run(traced)
     assert (run.debates, len(run.curves.steps), run.read) == (14 * 8, 14, 14 * 8)
     assert len(run.curves.of("accuracy/round_0")[1]) == 14
@@ -97,7 +95,7 @@ def test_transcripts_alone_make_a_report_that_says_what_is_missing(traced, tmp_p
 def test_status_by_the_last_line_and_no_verdict_on_few_steps(whole):
     run = load_run(whole)
     run.settings = dict(run.settings) | {"train.steps": 100}
-    assert status(run, now=1130.0 + 500) == "still going"
+    assert status(run, now=1130.0 + 500) == "running"
     assert status(run, now=1130.0 + 700) == "stopped"
     write_lines(whole, read_lines(whole)[:4])
     (whole / "transcripts").unlink()
@@ -227,10 +225,9 @@ def test_causes_of_wrong_answers_early_and_late_with_what_shows_them(tmp_path):
     assert {name: cells[1] for name, cells in found.items()} == counts
     assert [cell.split()[0] for cell in found["arithmetic"][2:]] == ["0.500", "1.000", "0.000"]
     assert [cell.split()[0] for cell in found["not known"][2:]] == ["0.500", "0.000", "1.000"]
-    assert [[cell.text for cell in row] for row in tables["causes/1/examples"].rows] == [
-        ["arithmetic", "0.1", problem.question, "65", "55", "48 + 17 = 55"],
-        ["not known", "2.1", problem.question, "65", "33", ""],
-    ]
+    first, second = ([cell.text for cell in row] for row in tables["causes/1/examples"].rows)
+    assert first == ["arithmetic", "0.1", problem.question, "65", "55", "48 + 17 = 55"]
+    assert second == ["not known", "2.1", problem.question, "65", "33", ""]
     with RunStore.open(tmp_path) as store:
         assert [store.count(f"cause:{n}") for n in ("arithmetic", "not_known", "extraction")] == [2, 2, 0]
 

@@ -1,7 +1,5 @@
 """Adaptive sampling: when a problem has enough, which debates are held, and what the rule does to figures."""
 
-from __future__ import annotations
-
 from itertools import product
 from types import SimpleNamespace
 
@@ -92,12 +90,9 @@ def test_the_debates_held_are_the_first_ones_of_a_full_group(table, chunk, right
     for place, name in enumerate(by_name):
         held = [d for d, g in zip(rollout.debates, rollout.groups, strict=True) if g == name]
         assert held == by_name[name][: len(held)]
-        enough = [
-            n
-            for n in range(1, most + 1)
-            if sum(table[place][:n]) >= right and n - sum(table[place][:n]) >= wrong
-        ]
-        first = min((n for n in enough), default=most)
+        rights = [sum(table[place][:n]) for n in range(most + 1)]
+        enough = (n for n in range(1, most + 1) if rights[n] >= right and n - rights[n] >= wrong)
+        first = min(enough, default=most)
         assert len(held) == min(-(-first // chunk) * chunk, most)
 
 
@@ -133,11 +128,8 @@ def test_figures_by_hand():
 def outcomes(chunk, wanted, most):
     """Yield every order of right and wrong answers that the rule lets a problem have."""
     for order in product([True, False], repeat=most):
-        held = next(
-            n
-            for n in (*range(chunk, most, chunk), most)
-            if n == most or has_enough([RIGHT if x else WRONG for x in order[:n]], wanted)
-        )
+        tables = [RIGHT if x else WRONG for x in order]
+        held = next((n for n in range(chunk, most, chunk) if has_enough(tables[:n], wanted)), most)
         if not any(order[held:]):  # each beginning once
             yield order[:held]
 
@@ -179,12 +171,8 @@ def test_the_first_chunk_is_unbiased_and_baselines_point_the_right_way(chance, c
 )
 def test_what_a_problem_can_never_have_is_refused(agents, adaptive, said):
     def config_of(**wanted):
-        tables = {
-            "model": {"name_or_path": "none"},
-            "debate": {"num_agents": agents},
-            "rewards": {"truth_weight": 1.0},
-            "train": {"group_size": 4, "adaptive": wanted},
-        }
+        tables = {"model": {"name_or_path": "none"}, "debate": {"num_agents": agents}}
+        tables |= {"rewards": {"truth_weight": 1.0}, "train": {"group_size": 4, "adaptive": wanted}}
         return Config.model_validate(tables)
 
     config_of(chunk=2)

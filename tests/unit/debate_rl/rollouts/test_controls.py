@@ -24,9 +24,8 @@ def test_everything_but_outcomes_stays():
     debate = debate_of(vote(0, B, C), vote(1, A, C, "right"), vote(2, A, B, "tie"))
     flipped = flip_votes(debate, seed=3)
     assert replace(flipped, votes=()) == replace(debate, votes=())
-    assert [replace(v, outcome="left") for v in flipped.votes] == [
-        replace(v, outcome="left") for v in debate.votes
-    ]
+    before, after = ([replace(v, outcome="left") for v in one.votes] for one in (debate, flipped))
+    assert before == after
     assert flipped.votes[2] == debate.votes[2]  # a tie stays a tie
     assert {v.outcome for v in flipped.votes[:2]} <= {"left", "right"}
 
@@ -56,15 +55,12 @@ def test_repeats_stay_repeats_and_contradictions_contradictions(seed):
 def test_second_ballots_are_replaced_as_the_first_ones_so_that_judges_stay_as_consistent(control):
     texts = tuple(turn(seat, 0, answer) for seat, answer in enumerate((4, 5, 6)))
     same, other = vote(0, B, C), vote(2, A, B)
-    again = tuple(
-        Swapped(cast.judge, (), texts[0].completion, (cast,))
-        for cast in (vote(0, C, B, "right"), vote(2, B, A))
-    )
+    casts = (vote(0, C, B, "right"), vote(2, B, A))
+    again = tuple(Swapped(cast.judge, (), texts[0].completion, (cast,)) for cast in casts)
     held = replace(debate_of(same, other), turns=texts, swapped=again)
     for seed in range(8):
-        now = controlled(
-            [replace(held, seed=seed)], control, key=plain_key, seed=seed, run_seed=seed, share=0.5
-        )[0]
+        how = {"key": plain_key, "seed": seed, "run_seed": seed, "share": 0.5}
+        [now] = controlled([replace(held, seed=seed)], control, **how)
         if control == "own_answer":  # A judges by 4 and C by 6: nothing on the first pair, nor on the second
             assert {cast.outcome for one in now.swapped for cast in one.votes} == {"tie"}
             continue
@@ -80,9 +76,8 @@ def votes_again(debate):
 def turn(seat, round_, answer=None, compared=()):
     text = "" if answer is None else rf"<solution>\boxed{{{answer}}}</solution>"
     parsed = parse_turn(text, handles=("K7", "Q2", "M4"), own="K7", due=False)
-    return Turn(
-        TurnId(seat, round_), "K7", (), Completion((), (), (), text, "eos", 0), parsed, compared=compared
-    )
+    said = Completion((), (), (), text, "eos", 0)
+    return Turn(TurnId(seat, round_), "K7", (), said, parsed, compared=compared)
 
 
 def judged(first_wins, *, by="left", seed=0):

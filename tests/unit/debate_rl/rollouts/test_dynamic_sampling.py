@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest
@@ -50,14 +48,11 @@ def test_a_problem_is_silent_when_no_stream_that_decides_has_a_signal(rewards, e
     assert speaks(*rewards) is expected
 
 
-@given(
-    st.lists(
-        st.fixed_dictionaries({name: st.sampled_from([None, -1.0, 0.0, 1.0]) for name in ("peer", "judge")}),
-        min_size=1,
-        max_size=6,
-    ),
-    st.booleans(),
-)
+REWARD = st.sampled_from([None, -1.0, 0.0, 1.0])
+VOTES = st.lists(st.fixed_dictionaries({"peer": REWARD, "judge": REWARD}), min_size=1, max_size=6)
+
+
+@given(VOTES, st.booleans())
 def test_where_truth_decides_what_all_solve_or_nobody_is_silent_whatever_the_votes(votes, right):
     rewards = [{**of_turn, "truth": float(right), "format": -0.5} for of_turn in votes]
     assert not speaks(*rewards)

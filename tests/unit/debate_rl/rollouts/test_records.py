@@ -3,7 +3,7 @@ from collections import Counter
 from debate import DebateConfig, run_debates
 from debate.policies.scripted import Answers, scripted_debaters
 from debate.types import Problem, TurnId
-from debate_rl.rollouts.records import of_groups, step_records
+from debate_rl.rollouts.records import LabelLedger, of_groups, step_records
 from learner.advantages import AdvantageConfig, turn_advantages
 from learner.types import group_indices, transitions_of
 from rewards import RewardConfig, score_debate
@@ -54,21 +54,15 @@ def test_every_turn_with_a_signal_has_its_own_advantages(tmp_path):
         parts = {part.turn: part for part in record.advantages}
         order = [turn.id for turn in record.debate.turns if turn.id in parts]
         assert [part.turn for part in record.advantages] == order
-        of_debate = [
-            (transition, part)
-            for transition, part in zip(transitions, advantages.turns, strict=True)
-            if transition.debate == number
-        ]
+        pairs = zip(transitions, advantages.turns, strict=True)
+        of_debate = [(one, part) for one, part in pairs if one.debate == number]
         assert len(of_debate) == len(record.debate.turns)
         for transition, part in of_debate:
             stored = parts.get(transition.turn.id)
             assert (stored is None) == (part is None)
             if part is not None:
-                assert (stored.generator, stored.judge, stored.format) == (
-                    part.generator,
-                    part.judge,
-                    part.format,
-                )
+                streams = ("generator", "judge", "format")
+                assert all(getattr(stored, name) == getattr(part, name) for name in streams)
                 found += 1
     assert found == advantages.metrics["advantage/turns"] - advantages.metrics["advantage/rows_dropped"]
 
@@ -87,3 +81,10 @@ def test_the_first_groups_of_a_step_may_be_all_that_is_stored():
     assert of_groups(records, None) == of_groups(records, 2) == of_groups(records, 9) == records
     assert of_groups(records, 1) == records[:2]
     assert of_groups(records, 0) == []
+
+
+def test_a_problem_that_stands_there_twice_is_one(tmp_path):
+    path = tmp_path / "labels.jsonl"
+    path.write_text('{"step": 0, "problem": "a"}\n{"step": 1, "problem": "b"}\n{"step": 1, "problem": "a"}\n')
+    assert LabelLedger(path, 2).used == ["a", "b"]
+    assert LabelLedger(path, 1).used == ["a"]

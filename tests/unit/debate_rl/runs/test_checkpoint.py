@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import os
 import pickle
 import random
@@ -36,29 +34,21 @@ from debate_rl.runs.weights import named_weights  # noqa: E402
 STATE = TrainState(step=12, policy_version=12, data_position=96, seed=2**62, baselines=(("solver/A", 1 / 3),))
 
 
+SIZES = {"vocab_size": 40, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 1}
+SIZES |= {"num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 16}
+
+
 def tiny(seed: int = 0, *, hidden: int = 32, tied: bool = True):
     torch.manual_seed(seed)
-    config = transformers.Qwen3Config(
-        vocab_size=40,
-        hidden_size=hidden,
-        intermediate_size=48,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        num_key_value_heads=1,
-        head_dim=16,
-        tie_word_embeddings=tied,
-    )
+    config = transformers.Qwen3Config(**SIZES | {"hidden_size": hidden}, tie_word_embeddings=tied)
     return transformers.Qwen3ForCausalLM(config)
 
 
 def tiny_lora(seed: int = 0, *, rank: int = 4):
     config = peft.LoraConfig(r=rank, target_modules=["q_proj", "down_proj"], init_lora_weights=False)
-    return peft.get_peft_model(tiny(0), config) if seed == 0 else reseeded(config, seed)
-
-
-def reseeded(config, seed: int):
     base = tiny(0)
-    torch.manual_seed(seed)
+    if seed:
+        torch.manual_seed(seed)
     return peft.get_peft_model(base, config)
 
 
@@ -113,18 +103,8 @@ def test_weights_are_safetensors_that_load_elsewhere(tmp_path: Path):
 
 
 def test_an_architecture_saved_under_other_names_comes_back(tmp_path: Path):
-    config = transformers.Qwen3MoeConfig(
-        vocab_size=40,
-        hidden_size=32,
-        intermediate_size=48,
-        moe_intermediate_size=16,
-        num_experts=2,
-        num_experts_per_tok=1,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        num_key_value_heads=1,
-        head_dim=16,
-    )
+    experts = {"moe_intermediate_size": 16, "num_experts": 2, "num_experts_per_tok": 1}
+    config = transformers.Qwen3MoeConfig(**SIZES, **experts)
     torch.manual_seed(0)
     model = transformers.Qwen3MoeForCausalLM(config)
     other = transformers.Qwen3MoeForCausalLM(config)
@@ -147,11 +127,8 @@ def test_the_newest_whole_checkpoint_is_found_and_the_damaged_are_named(tmp_path
     (paths[2] / "manifest.json").write_text("{}")
     named: list[str] = []
     assert latest_good(tmp_path, on_damaged=named.append) == paths[1]
-    assert [line.split(": ")[1].split(";")[0] for line in named] == [
-        "missing",
-        "differs from what was written",
-        "damaged ('format')",
-    ]
+    causes = [line.split(": ")[1].split(";")[0] for line in named]
+    assert causes == ["missing", "differs from what was written", "damaged ('format')"]
     with pytest.raises(CheckpointError, match=r"step_000004/trainer.pt: differs from what was written"):
         load_checkpoint(paths[3], model=tiny())
     shutil.rmtree(paths[2])
@@ -209,14 +186,13 @@ def test_a_full_disk_is_one_clear_line_and_loses_nothing(tmp_path: Path, files_o
 def test_another_model_is_refused_by_name(tmp_path: Path):
     full = save_checkpoint(tmp_path / "full", STATE, model=tiny())
     lora = save_checkpoint(tmp_path / "lora", STATE, model=tiny_lora())
-    with pytest.raises(CheckpointError, match="the weights are of another model: model"):
-        load_checkpoint(full, model=tiny(hidden=64))
-    with pytest.raises(CheckpointError, match="it has full weights, but this run trains an adapter"):
-        load_checkpoint(full, model=tiny_lora())
-    with pytest.raises(CheckpointError, match="it has an adapter, but this run trains full weights"):
-        load_checkpoint(lora, model=tiny())
-    with pytest.raises(CheckpointError, match="does not fit this run: "):
-        load_checkpoint(lora, model=tiny_lora(rank=8))
+    for path, model, said in (
+        (full, tiny(hidden=64), "the weights are of another model: model"),
+        (full, tiny_lora(), "it has full weights, but this run trains an adapter"),
+        (lora, tiny(), "it has an adapter, but this run trains full weights"),
+    ):
+        with pytest.raises(CheckpointError, match=said):
+            load_checkpoint(path, model=model)
 
 
 @pytest.mark.parametrize(
@@ -258,11 +234,8 @@ def test_damaged_checkpoints_are_set_aside_when_a_run_goes_on_and_push_no_good_o
         (path / "state.json").write_text("torn")
     (tmp_path / f"{HIDDEN}step_000009").mkdir()
     tidy(tmp_path, 4, best=None, keep_last=2)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "step_000004",
-        "step_000006.damaged",
-        "step_000008.damaged",
-    ]
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["step_000004", "step_000006.damaged", "step_000008.damaged"]
     save_checkpoint(tmp_path, TrainState(step=5), model=tiny(), keep_last=2)
     assert [step_of(path) for path in checkpoints(tmp_path)] == [4, 5]  # and not 6 and 8, which are no good
     (saved(tmp_path, 6)[0] / "state.json").write_text("torn")

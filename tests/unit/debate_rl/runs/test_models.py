@@ -1,7 +1,5 @@
 """Small models and tokenizers, and clear errors for those that cannot be loaded."""
 
-from __future__ import annotations
-
 import json
 import os
 
@@ -11,33 +9,20 @@ from huggingface_hub import constants
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from debate_rl import models
 from debate_rl.config import Config
 from debate_rl.config.models import ModelConfig, TinyConfig
 from debate_rl.config.recipes import load_config, shipped_recipes
 from debate_rl.known_models import known_settings
-from debate_rl.models import (
-    ChatWarning,
-    chat_flag,
-    is_known_only,
-    load_model,
-    resolve_device,
-    resolve_dtype,
-    sketch_model,
-)
+from debate_rl.models import chat_flag, load_model, resolve_device, resolve_dtype, sketch_model
 from debate_rl.warm_start.tokenizer import build_tokenizer
 from envs import hub
 
-PIECES = [
-    *(f" {n}" for n in range(31)),
-    "11",
-    "<solution>",
-    "</solution>",
-    "\\boxed{",
-    "}",
-    "K7",
-    " K7",
-    "日本",
-]
+PIECES = [*(f" {n}" for n in range(31)), "11", "K7", " K7", "日本", "<solution>", "</solution>"]
+PIECES += ["\\boxed{", "}"]
+
+
+TOKENIZER = build_tokenizer(PIECES)
 
 
 def ids_of(tokenizer, text):
@@ -53,7 +38,7 @@ def test_one_token_for_each_piece(piece):
 
 
 def test_the_longest_piece_wins():
-    tokenizer = build_tokenizer(PIECES)
+    tokenizer = TOKENIZER
     assert tokenizer.tokenize("<solution> 8 + 11 = 19. \\boxed{ 11 8}</solution>")[1:3] == [" 8", "Ġ"]
     assert tokenizer.tokenize(" 11 1 30 31 3") == [" 11", " 1", " 30", " 3", "1", " 3"]
 
@@ -61,13 +46,8 @@ def test_the_longest_piece_wins():
 @settings(max_examples=200, deadline=None)
 @given(st.text() | st.text(alphabet="<> 1K7solutin/é"))
 def test_every_text_round_trips(text):
-    tokenizer = TOKENIZER
-    assert tokenizer.decode(ids_of(tokenizer, text)) == text or any(
-        s in text for s in tokenizer.all_special_tokens
-    )
-
-
-TOKENIZER = build_tokenizer(PIECES)
+    whole = TOKENIZER.decode(ids_of(TOKENIZER, text)) == text
+    assert whole or any(control in text for control in TOKENIZER.all_special_tokens)
 
 
 def test_roles_and_ids():
@@ -123,6 +103,8 @@ def test_an_adapter_has_its_rank_and_scale_and_is_float32(dtype, rank, alpha):
     config = ModelConfig(tiny=TinyConfig(), device="cpu", dtype=dtype, lora_rank=rank, lora_alpha=alpha)
     model, _ = load_model(config, seed=1)
     trained = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
+    assert len(trained) == 2 * 7 * 2  # two matrices for each of the seven linear layers of two blocks
+    assert all("lora_" in name for name in trained)
     # q_proj is 128 to 4 heads of 32, in two layers
     of_q = [weight for name, weight in trained.items() if "q_proj" in name]
     assert sum(weight.numel() for weight in of_q) == 2 * rank * (128 + 128)
@@ -130,14 +112,6 @@ def test_an_adapter_has_its_rank_and_scale_and_is_float32(dtype, rank, alpha):
     assert {w.dtype for w in model.parameters() if not w.requires_grad} == {getattr(torch, dtype)}
     layer = model.get_submodule("base_model.model.model.layers.0.self_attn.q_proj")
     assert layer.scaling == {"default": alpha / rank}
-
-
-def test_lora_trains_the_adapter_alone():
-    config = ModelConfig(tiny=TinyConfig(), device="cpu", lora_rank=4)
-    model, _ = load_model(config, seed=1)
-    names = [name for name, weight in model.named_parameters() if weight.requires_grad]
-    assert len(names) == 2 * 7 * 2  # two matrices for each of the seven linear layers of two blocks
-    assert all("lora_" in name for name in names)
 
 
 @pytest.mark.parametrize(
@@ -200,11 +174,8 @@ def test_code_among_the_weights_is_never_run_nor_advised(folder):
 
 def test_code_in_a_models_folder_is_never_run_and_nobody_is_asked(folder, monkeypatch):
     (folder / "theirs.py").write_text(f"import os\nos.mkdir({str(folder / 'made')!r})\nclass C: pass\n")
-    names = {
-        "AutoConfig": "theirs.C",
-        "AutoModelForCausalLM": "theirs.C",
-        "AutoTokenizer": ["theirs.C", None],
-    }
+    names = dict.fromkeys(("AutoConfig", "AutoModelForCausalLM"), "theirs.C")
+    names |= {"AutoTokenizer": ["theirs.C", None]}
     for name in ("config.json", "tokenizer_config.json"):
         fields = json.loads((folder / name).read_text()) | {"auto_map": names}
         fields = fields | ({"model_type": "theirs"} if name == "config.json" else {"tokenizer_class": "C"})
@@ -293,13 +264,9 @@ def test_impossible_configurations(fields, message):
 
 def test_a_base_model_with_a_chat_template_is_warned_of():
     tokenizer = build_tokenizer([], fallback="ascii")
-    with pytest.warns(ChatWarning, match="Qwen/Qwen3-1.7B-Base looks like a base model"):
+    with pytest.warns(models.ChatWarning, match="Qwen/Qwen3-1.7B-Base looks like a base model"):
         assert chat_flag(ModelConfig(name_or_path="Qwen/Qwen3-1.7B-Base"), tokenizer) is True
-    for name, chat in (
-        ("Qwen/Qwen3-1.7B-Base", False),
-        ("Qwen/Qwen3-1.7B-Base", True),
-        ("x/Database-1B", None),
-    ):
+    for name, chat in (("Qwen/Qwen3-1.7B-Base", False), ("Qwen/Qwen3-1.7B-Base", True), ("x/Database", None)):
         assert chat_flag(ModelConfig(name_or_path=name, chat=chat), tokenizer) is (chat is not False)
 
 
@@ -321,8 +288,8 @@ def test_a_model_that_is_neither_here_nor_reached_is_one_line_at_once(monkeypatc
     ) as e:
         load_model(ModelConfig(name_or_path="some/body", device="cpu"), seed=0)
     assert str(e.value).endswith("cannot be reached; give a folder with the model")
-    assert is_known_only(ModelConfig(name_or_path="Qwen/Qwen3-8B"))
-    assert not is_known_only(ModelConfig(name_or_path="some/body"))
+    assert models.is_known_only(ModelConfig(name_or_path="Qwen/Qwen3-8B"))
+    assert not models.is_known_only(ModelConfig(name_or_path="some/body"))
     hub.is_reachable.cache_clear()
 
 
@@ -330,9 +297,8 @@ def test_a_known_model_can_be_planned_with_without_the_hub():
     config = ModelConfig(name_or_path="Qwen/Qwen3-0.6B", lora_rank=8)
     model, tokenizer = sketch_model(config, on_gpu=True, assumed=True)
     trained = sum(p.numel() for p in model.parameters() if p.requires_grad)
-    ends = 28 * (
-        (1024 + 2048) * 2 + (1024 + 1024) * 2 + (1024 + 3072) * 3
-    )  # q and o, k and v, the MLP's three
+    # q and o, k and v, the MLP's three
+    ends = 28 * ((1024 + 2048) * 2 + (1024 + 1024) * 2 + (1024 + 3072) * 3)
     assert (trained, sum(p.numel() for p in model.parameters()) - trained) == (8 * ends, 596_049_920)
     assert tokenizer.encode("x" * 400, add_special_tokens=False) == [2] * 100
 
@@ -367,19 +333,10 @@ def qwen3_folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("qwen3")
     TOKENIZER.save_pretrained(folder)
     shape = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 1, "num_key_value_heads": 1}
-    rotary = {"rope_type": "default", "rope_theta": 1e6}
+    shape |= {"vocab_size": len(TOKENIZER), "intermediate_size": 96, "head_dim": 64, "initializer_range": 0.3}
+    rotary = {"rope_parameters": {"rope_type": "default", "rope_theta": 1e6}, "max_position_embeddings": 8192}
     torch.manual_seed(0)
-    Qwen3ForCausalLM(
-        Qwen3Config(
-            vocab_size=len(TOKENIZER),
-            intermediate_size=96,
-            head_dim=64,
-            initializer_range=0.3,
-            max_position_embeddings=8192,
-            rope_parameters=rotary,
-            **shape,
-        )
-    ).to(torch.bfloat16).save_pretrained(folder)
+    Qwen3ForCausalLM(Qwen3Config(**shape, **rotary)).to(torch.bfloat16).save_pretrained(folder)
     return str(folder)
 
 
@@ -388,17 +345,15 @@ def test_a_loaded_model_is_the_one_that_others_load(qwen3_folder, rank):
     """Far out as well: a rotary frequency rounded to bfloat16 turns by radians at position 4,000."""
     from transformers import AutoModelForCausalLM
 
-    ours, _ = load_model(
-        ModelConfig(name_or_path=qwen3_folder, dtype="bfloat16", device="cpu", lora_rank=rank), seed=0
-    )
+    config = ModelConfig(name_or_path=qwen3_folder, dtype="bfloat16", device="cpu", lora_rank=rank)
+    ours, _ = load_model(config, seed=0)
     plain = AutoModelForCausalLM.from_pretrained(qwen3_folder, dtype=torch.bfloat16)
     tokens = torch.randint(0, len(TOKENIZER), (1, 4001), generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
         at_end = [model(input_ids=tokens, logits_to_keep=1).logits for model in (ours, plain)]
     assert torch.equal(*at_end)
-    assert {name: b.dtype for name, b in plain.named_buffers()} == {
-        name.removeprefix("base_model.model."): b.dtype for name, b in ours.named_buffers()
-    }
+    types = {name.removeprefix("base_model.model."): b.dtype for name, b in ours.named_buffers()}
+    assert {name: b.dtype for name, b in plain.named_buffers()} == types
 
 
 def test_the_weights_of_a_tiny_model_are_cast_and_no_buffer():

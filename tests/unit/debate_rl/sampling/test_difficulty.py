@@ -1,7 +1,5 @@
 """Files of measured pass rates: what is kept, what is left out, and what is refused, in one line."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -9,14 +7,8 @@ import pytest
 from debate import Problem
 from debate_rl.config.data import DifficultyConfig
 from debate_rl.evaluation.scores import Scores
-from debate_rl.sampling.difficulty import (
-    BANDS,
-    Difficulty,
-    by_difficulty,
-    question_checksum,
-    read_difficulty,
-    write_difficulty,
-)
+from debate_rl.sampling import difficulty
+from debate_rl.sampling.difficulty import by_difficulty, read_difficulty, write_difficulty
 from envs import DataError
 from envs.errors import DataWarning
 
@@ -27,7 +19,10 @@ RATES = [(0, 4, 0), (1, 4, 3), (2, 4, 0), (3, 4, 1), (4, 4, 0)]
 
 def rows(count=5):
     of = zip(PROBLEMS, RATES[:count], strict=False)
-    return [Difficulty(problem.id, question_checksum(problem), *rate) for problem, rate in of]
+    return [
+        difficulty.Difficulty(problem.id, difficulty.question_checksum(problem), *rate)
+        for problem, rate in of
+    ]
 
 
 @pytest.fixture
@@ -65,7 +60,7 @@ def test_ids_that_match_nothing(path):
 
 
 def test_strata_stand_in_the_order_of_their_pass_rates():
-    named = {f"p{rank}": name for rank, (_, name) in enumerate(BANDS)}
+    named = {f"p{rank}": name for rank, (_, name) in enumerate(difficulty.BANDS)}
     problems = {id: Problem(id, "?") for id in sorted(named, reverse=True)}
     groups = Scores({}, problems, 1, bands=named).groups("pass rate")
     assert list(groups) == ["0", "to .25", "to .5", "to .75", "below 1", "1"]

@@ -1,7 +1,5 @@
 """Epochs, mixtures, orders and gates: what a step draws, worked out by hand, and the laws of all draws."""
 
-from __future__ import annotations
-
 from collections import Counter
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """Recipes of supervised training on files in a folder of their own."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -9,15 +7,8 @@ import pytest
 from debate_rl.config import Config
 
 QA = {"num_agents": 1, "num_rounds": 1, "prompts": "qa", "max_tokens": 40}
-TINY = {
-    "hidden_size": 32,
-    "layers": 1,
-    "heads": 2,
-    "intermediate_size": 48,
-    "context_tokens": 256,
-    "fallback": "bytes",
-    "pieces": [" right", " wrong"],
-}
+TINY = {"hidden_size": 32, "layers": 1, "heads": 2, "intermediate_size": 48, "context_tokens": 256}
+TINY |= {"fallback": "bytes", "pieces": [" right", " wrong"]}
 
 
 @pytest.fixture

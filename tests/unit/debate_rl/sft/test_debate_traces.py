@@ -1,7 +1,5 @@
 """Which turns of stored debates become traces, and that their prompts are those that were read."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -59,12 +57,8 @@ def test_each_kept_turn_is_right_and_stands_behind_the_prompt_that_it_read(playe
     for trace in harvest.traces:
         assert tuple(message["content"] for message in trace["messages"]) in prompts
         assert (trace["grade"], trace["level"]) == ("right", "1")
-    solved = {
-        (record.debate.problem.id, f"{agent}.{round_}"): record.correct[agent][round_]
-        for record in records
-        for agent in range(3)
-        for round_ in range(2)
-    }
+    turns = [(agent, round_) for agent in range(3) for round_ in range(2)]
+    solved = {(r.debate.problem.id, f"{a}.{n}"): r.correct[a][n] for r in records for a, n in turns}
     kept = {(trace["id"], trace["turn"]) for trace in harvest.traces}
     opening = {key for key in solved if key[1].endswith(".0")}
     assert kept & opening == {key for key in opening if solved[key]}

@@ -1,7 +1,5 @@
 """Which tokens are learnt, and that their loss is the one that transformers computes."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 
@@ -98,10 +96,8 @@ def test_the_loss_is_that_of_transformers(sft_config, packed):
     expected.backward()
     norm = torch.stack([p.grad.norm() for p in model.parameters() if p.grad is not None]).norm().item()
     model.zero_grad()
-    settings = config.learner.model_copy(
-        update={"loss": LOSS, "micro_batch_tokens": 64, "share_prefixes": packed, "schedule": "constant"}
-    )
-    metrics = Learner(model, settings).step(batch_rows(examples))
+    how = {"loss": LOSS, "micro_batch_tokens": 64, "share_prefixes": packed, "schedule": "constant"}
+    metrics = Learner(model, config.learner.model_copy(update=how)).step(batch_rows(examples))
     assert metrics["loss"] == pytest.approx(expected.item(), abs=1e-5)
     assert metrics["grad_norm"] == pytest.approx(norm, rel=1e-4)
     assert metrics["action_tokens"] == sum(len(text) + 1 for text in replies)

@@ -1,7 +1,5 @@
 """What a row of a file, or of a data set, has to learn, and what is wrong with one that has nothing."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from itertools import groupby
@@ -20,6 +18,7 @@ from envs.grading.extraction import last_box
 
 USER = {"role": "user", "content": "1 + 1?"}
 SAID = {"role": "assistant", "content": "2"}
+ONE_MODEL = Config(model={"name_or_path": "m"})
 
 
 def read(**row):
@@ -32,14 +31,10 @@ def test_a_reply_is_learnt_as_it_is_written():
     assert (example.problem.id, example.problem.level, example.problem.answer) == ("p1", "3", "2")
 
 
-@pytest.mark.parametrize(
-    ("row", "answer"), [({"answer": "2"}, "2"), ({"solution": r"So it is \boxed{ 2 }."}, "2")]
-)
-def test_a_solution_is_kept_apart_from_the_form_of_a_reply(row, answer):
+@pytest.mark.parametrize("row", [{"answer": "2"}, {"solution": r"So it is \boxed{ 2 }."}])
+def test_a_solution_is_kept_apart_from_the_form_of_a_reply(row):
     [example] = read(**{"problem": "1 + 1?", "solution": "Count."} | row)
-    assert example.reply == ""
-    assert example.solution is not None
-    assert example.solution.answer == answer
+    assert (example.reply, example.solution.answer) == ("", "2")
 
 
 def test_a_chat_has_an_example_for_each_thing_that_was_said():
@@ -70,10 +65,8 @@ def of_set(name, **row):
 
 def test_openr1_math_has_the_first_generation_that_was_verified():
     generations = {"generations": ["cut", "wrong", "good \\boxed{2}", "late"]}
-    flags = {
-        "correctness_math_verify": [True, False, True, True],
-        "is_reasoning_complete": [False, True, True, True],
-    }
+    flags = {"correctness_math_verify": [True, False, True, True]}
+    flags |= {"is_reasoning_complete": [False, True, True, True]}
     example = of_set("openr1_math", problem="1 + 1?", answer="2", **generations, **flags)
     assert example.text == "good \\boxed{2}"
     flags["correctness_math_verify"] = [False] * 4
@@ -103,7 +96,6 @@ def test_a_solution_with_tools_of_numinamath_keeps_its_programs_and_their_output
     solution = "Add.\n\n```python\nprint(1 + 1)\n```\n```output\n2\n```\nIt is \\boxed{2}."
     chat = [{"role": "user", "content": "1 + 1?"}, {"role": "assistant", "content": solution}]
     example = of_set("numinamath_tir", problem="1 + 1?", solution=solution, messages=chat)
-    assert example.solution is not None
     assert (example.text, example.solution.answer) == (solution, "2")
     [said] = read(messages=chat)
     assert said.reply == solution
@@ -122,25 +114,20 @@ def test_programs_of_openmathreasoning_stand_in_fences_as_those_that_run_do():
 
 @pytest.mark.parametrize("name", ["products", "products_tir"])
 def test_right_solutions_of_a_synthetic_family_are_learnt_by_name(name):
-    examples = list(
-        Source(name, Config(model={"name_or_path": "m"})).read(split="train", limit=20, seed=3, levels=[1])
-    )
+    source, limits = Source(name, ONE_MODEL), {"split": "train", "limit": 20, "seed": 3, "levels": [1]}
+    examples = list(source.read(**limits))
     assert len({example.problem.id for example in examples}) == 20
     for example in examples:
         assert example.text.endswith(f"\\boxed{{{example.problem.answer}}}")
         assert example.problem.level == "1"
-        assert [span.of(example.text) for span in output_spans(example.text)] == [
-            f"```output\n{example.problem.answer}\n```\n"
-        ] * name.endswith("_tir")
-    assert examples == list(
-        Source(name, Config(model={"name_or_path": "m"})).read(split="train", limit=20, seed=3, levels=[1])
-    )
+        printed = [f"```output\n{example.problem.answer}\n```\n"] * name.endswith("_tir")
+        assert [span.of(example.text) for span in output_spans(example.text)] == printed
+    assert examples == list(Source(name, ONE_MODEL).read(**limits))
 
 
 def test_scripted_debates_show_wrong_solutions_but_teach_right_ones():
-    config = Config(
-        model={"name_or_path": "m"}, env={"kind": "words"}, debate={"num_rounds": 2, "prompts": "small"}
-    )
+    debate = {"num_rounds": 2, "prompts": "small"}
+    config = Config(model={"name_or_path": "m"}, env={"kind": "words"}, debate=debate)
     examples = list(Source("words_debates", config).read(split="train", limit=12, seed=3, levels=[2]))
     assert [len(list(turns)) for _, turns in groupby(examples, lambda one: one.problem)] == [3] * 12
     family, shown = FAMILIES["words"], Counter[bool]()

@@ -1,7 +1,5 @@
 """Lists of solutions to select from: which there are, and that their form tells nothing of the right one."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """A policy that writes what a test says, problem by problem, and what a strategy works on."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Self-consistency at equal cost by hand: what a majority of solutions is worth, and what is left out."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import msgspec
@@ -11,14 +9,8 @@ from hypothesis import strategies as st
 
 from debate import DebateConfig, Problem
 from debate.policies.scripted import ScriptedPolicy
-from debate_rl.strategies.equal_cost import (
-    CONTENDERS,
-    Grader,
-    Pool,
-    compare_strategies,
-    equal_samples,
-    majority_chance,
-)
+from debate_rl.strategies import equal_cost
+from debate_rl.strategies.equal_cost import CONTENDERS, Pool, compare_strategies, majority_chance
 from debate_rl.strategies.work import SolvePlan
 from envs import load_environment
 
@@ -29,7 +21,7 @@ PLAN = SolvePlan("majority", DebateConfig(), NUMBERS)
 
 def pool_of(answers):
     policy = ScriptedPolicy(lambda request: f"\\boxed{{{answers[request.turn.agent]}}}", tokens=True)
-    pool = Pool([PROBLEM], PLAN, policy, Grader(NUMBERS, "boxed"))
+    pool = Pool([PROBLEM], PLAN, policy, equal_cost.Grader(NUMBERS, "boxed"))
     pool.draw(len(answers))
     return pool, policy
 
@@ -54,7 +46,7 @@ def test_one_solution_has_a_mean_cost_and_may_give_no_answer():
     said = len("\\boxed{4}") + 1  # a token for each character, and the end
     read = sum(len(message.content) for message in policy.requests[0].messages)
     assert pool.cost == {"generated": said, "total": read + said}
-    assert equal_samples(25 * pool.cost["total"], pool.cost["total"]) == 25.0
+    assert equal_cost.equal_samples(25 * pool.cost["total"], pool.cost["total"]) == 25.0
     assert pool_of(["4", "", "5", " "])[0].missing == 0.5
 
 
@@ -70,9 +62,8 @@ def test_equal_tokens_are_generated_ones_on_both_sides():
     policy = HalfForced(lambda request: f"\\boxed{{{request.turn.agent}}}", tokens=True)
     plan = replace(PLAN, samples=4)
     found = compare_strategies([PROBLEM], {"majority": CONTENDERS["majority"]}, plan, policy)
-    assert (
-        found.measured["majority"].compared("generated")[0] == 4.0
-    )  # four solutions spend the tokens of four
+    # four solutions spend the tokens of four
+    assert found.measured["majority"].compared("generated")[0] == 4.0
 
 
 ANSWERS = st.lists(st.one_of(st.none(), st.integers(0, 3)), max_size=12)

@@ -1,7 +1,5 @@
 """Each strategy on solutions and ballots that are written down: what it answers, asks for and spends."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections import Counter
@@ -16,17 +14,11 @@ from debate.concurrency import run_async
 from debate.policies.scripted import ScriptedPolicy
 from debate.types import SUMMARIZER, Call, Span
 from debate_rl.evaluation.asking import judge_of
+from debate_rl.strategies import voting
 from debate_rl.strategies.debate import debate_majority, debate_winner, self_correction
 from debate_rl.strategies.selection import best_of_n, genselect, swiss
 from debate_rl.strategies.solving import STRATEGIES, check_plan, solve_all
-from debate_rl.strategies.voting import (
-    Share,
-    greedy,
-    logprob_vote,
-    majority,
-    mean_probability,
-    sampled_logprobs,
-)
+from debate_rl.strategies.voting import Share, greedy, logprob_vote, majority
 from debate_rl.strategies.work import Judge, Solution, SolvePlan
 from envs import load_environment
 
@@ -342,6 +334,6 @@ def test_one_sure_solution_outweighs_two_unsure_ones(work_on):
 
 def test_weights_are_probabilities_of_the_tokens_that_were_sampled():
     completion = Completion((), (1, 2, 3), (-1.0, 0.0, -3.0), "x", "stop", 0, forced=(1,))
-    assert sampled_logprobs(completion) == [-1.0, -3.0]
+    assert voting.sampled_logprobs(completion) == [-1.0, -3.0]
     solution = Solution(SimpleNamespace(completion=completion), "", None)
-    assert mean_probability(solution) == pytest.approx(exp(-2.0))
+    assert voting.mean_probability(solution) == pytest.approx(exp(-2.0))

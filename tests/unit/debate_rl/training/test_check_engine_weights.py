@@ -1,7 +1,5 @@
 """The canary with a stand-in engine: LocalPolicy on a copy of the model, which can be made wrong."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sys
@@ -174,22 +172,12 @@ class Engine(LocalPolicy):
 def config(tmp_path, monkeypatch):
     module = types.SimpleNamespace(Sums=Sums, Engine=Engine)
     monkeypatch.setitem(sys.modules, "canary_engine", module)
-    return Config.model_validate(
-        {
-            "run": {"dir": str(tmp_path / "run")},
-            "env": {"kind": "canary_engine:Sums"},
-            "held_out": {"every": 0},
-            "debate": {"num_rounds": 1, "max_tokens": 8, "prompts": "tiny"},
-            "model": {
-                "device": "cpu",
-                "policy": "canary_engine:Engine",
-                "tiny": {**TINY, "context_tokens": 512, "fallback": "none", "pieces": PIECES},
-            },
-            "learner": {"lr": 1e-3, "warmup_steps": 0},
-            "train": {"steps": 4, "batch_size": 2, "group_size": 8},
-            "logging": {"progress": "none"},
-        }
-    )
+    tiny = TINY | {"context_tokens": 512, "fallback": "none", "pieces": PIECES}
+    tables = {"run": {"dir": str(tmp_path / "run")}, "env": {"kind": "canary_engine:Sums"}}
+    tables |= {"held_out": {"every": 0}, "debate": {"num_rounds": 1, "max_tokens": 8, "prompts": "tiny"}}
+    tables |= {"model": {"device": "cpu", "policy": "canary_engine:Engine", "tiny": tiny}}
+    tables |= {"learner": {"lr": 1e-3, "warmup_steps": 0}, "logging": {"progress": "none"}}
+    return Config.model_validate(tables | {"train": {"steps": 4, "batch_size": 2, "group_size": 8}})
 
 
 def lines_of(folder):

@@ -1,7 +1,5 @@
 """Which engine a configuration asks for, how weights get there, and what cannot be."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

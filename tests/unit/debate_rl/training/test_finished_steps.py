@@ -14,13 +14,9 @@ from debate_rl.training.run import Run
 def test_steps_are_saved_only_with_the_weights_that_they_ended_with(steps, halfway, saved):
     """The third step fails: before its first update, between two, and once the learner has counted it."""
     found = []
-    session = SimpleNamespace(
-        step=2,
-        ema={"truth/A": 0.5},
-        sampler=SimpleNamespace(memory={}),
-        learner=SimpleNamespace(steps=steps, halfway=halfway),
-        save_finished=lambda: found.append(session.step),
-    )
+    parts = {"sampler": SimpleNamespace(memory={}), "learner": SimpleNamespace(steps=steps, halfway=halfway)}
+    session = SimpleNamespace(step=2, ema={"truth/A": 0.5}, **parts)
+    session.save_finished = lambda: found.append(session.step)
 
     def fail() -> None:
         with Run.finished_steps_saved(session):
@@ -37,13 +33,8 @@ def test_a_service_that_fails_while_it_publishes_ends_the_run_with_what_is_saved
     async def update(model, version):
         raise ServiceError("the server did not answer")
 
-    run = SimpleNamespace(
-        policy=SimpleNamespace(update=update),
-        model=None,
-        step=3,
-        saved_words=lambda: "2 of 9 steps are saved",
-        end_recorded=nullcontext,
-    )
+    run = SimpleNamespace(policy=SimpleNamespace(update=update), model=None, step=3, end_recorded=nullcontext)
+    run.saved_words = lambda: "2 of 9 steps are saved"
     monkeypatch.setattr(loop, "_end_of_steps", lambda run, task: Run.publish(run, 4))
     with pytest.raises(ServiceError, match=r"^step 3: the server did not answer; 2 of 9 steps are saved$"):
         loop.train_steps(run)

@@ -1,7 +1,5 @@
 """What is said of a first step whose sampler and trainer differ."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest
@@ -11,24 +9,13 @@ from debate_rl.config import Config
 from debate_rl.training.loop import check_first_mismatch
 
 
-def said(
-    found: float,
-    *,
-    step: int = 0,
-    compute: torch.dtype | None = None,
-    policy: str | None = None,
-    **train: object,
-) -> list[str]:
+def said(found: float, *, step=0, compute=None, policy=None, **train: object) -> list[str]:
     """Return what a session says of a step with such a mismatch."""
     model = {"name_or_path": "m", "device": "cpu", "policy": policy}
     config = Config.model_validate({"model": model, "train": train})
     lines: list[str] = []
-    session = SimpleNamespace(
-        config=config,
-        step=step,
-        learner=SimpleNamespace(compute=compute),
-        tracker=SimpleNamespace(say=lines.append),
-    )
+    parts = {"learner": SimpleNamespace(compute=compute), "tracker": SimpleNamespace(say=lines.append)}
+    session = SimpleNamespace(config=config, step=step, **parts)
     metrics = {"mismatch_kl": found, "mismatch_mean": 0.1, "mismatch_max": 5.5}
     check_first_mismatch(session, metrics)  # pyright: ignore[reportArgumentType]
     return lines

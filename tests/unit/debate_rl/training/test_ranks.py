@@ -1,7 +1,5 @@
 """What the first rank does with the others, which here are threads of this process."""
 
-from __future__ import annotations
-
 import threading
 import time
 
@@ -40,12 +38,12 @@ def group(tmp_path, monkeypatch):
     monkeypatch.setattr(ranks_module, "SETTLE_S", 0)
     addresses, others = [new_address(tmp_path, f"rank_{index}") for index in (1, 2)], [Stub(1), Stub(2)]
     left = [threading.Event(), threading.Event()]
-    threads = [
-        threading.Thread(
-            target=answer, args=(_Served(one), address), kwargs={"ready": dict, "left": gone.set}
-        )
-        for one, address, gone in zip(others, addresses, left, strict=True)
-    ]
+
+    def served(one, address, gone):
+        options = {"ready": dict, "left": gone.set}
+        return threading.Thread(target=answer, args=(_Served(one), address), kwargs=options)
+
+    threads = list(map(served, others, addresses, left))
     for thread in threads:
         thread.start()
     group = RankGroup(Stub(0), [Remote(address, patience_s=60) for address in addresses])

@@ -1,7 +1,5 @@
 """The model that samples here rounds its weights as the learner does, whatever the weights' own type."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch
@@ -19,35 +17,16 @@ BF16 = torch.bfloat16
 
 def batch_of(policy):
     """Return what twelve sampled replies are learnt from."""
-    requests = [
-        SampleRequest(
-            messages=(Message("user", "hello"),),
-            seed=seed,
-            debate="a",
-            turn=TurnId(0, 0),
-            temperature=1.0,
-            max_tokens=12,
-            stop=(),
-        )
-        for seed in range(12)
-    ]
+    asked = (Message("user", "hello"),)
+    requests = [SampleRequest(asked, 1.0, 12, (), seed, "a", TurnId(0, 0)) for seed in range(12)]
     rows = []
     for said in policy.sample_all(requests):
         prompt, reply = len(said.prompt_tokens), len(said.tokens)
         mask = np.arange(prompt + reply) >= prompt
-        rows.append(
-            Row(
-                input_ids=np.array((*said.prompt_tokens, *said.tokens), np.int32),
-                action_mask=mask,
-                sampling_logprobs=np.concatenate([np.zeros(prompt), said.logprobs]).astype(np.float32),
-                advantages=mask.astype(np.float32),
-                stream=mask.astype(np.int8),
-                group_id="g",
-                policy_version=0,
-                turn=TurnId(0, 0),
-                debate=0,
-            )
-        )
+        ids = np.array((*said.prompt_tokens, *said.tokens), np.int32)
+        logprobs = np.concatenate([np.zeros(prompt), said.logprobs]).astype(np.float32)
+        streams = (mask.astype(np.float32), mask.astype(np.int8))
+        rows.append(Row(ids, mask, logprobs, *streams, "g", 0, TurnId(0, 0)))
     return collate(rows)
 
 

@@ -24,14 +24,8 @@ def embedding(model):
 
 def started(path, *, jitter, seed=0, other=None, dtype=torch.float32):
     """Return the weights that a run begins with; ``other``: the run whose weights it takes over."""
-    config = Config.model_validate(
-        {
-            "seed": seed,
-            "model": {"tiny": {}},
-            "train": {"jitter": jitter},
-            "warm_start": {"from_run": None if other is None else str(other)},
-        }
-    )
+    tables = {"seed": seed, "model": {"tiny": {}}, "train": {"jitter": jitter}}
+    config = Config.model_validate(tables | {"warm_start": {"from_run": other and str(other)}})
     folder = SimpleNamespace(path=path, checkpoints=path / "checkpoints", resumed=True)
     model = tiny(dtype)
     start_weights(config, folder, model, None, None, None)

@@ -1,7 +1,5 @@
 """Demonstrations: read by the real parser, under the prompts of real debates, true where they should be."""
 
-from __future__ import annotations
-
 import asyncio
 from random import Random
 
@@ -150,9 +148,7 @@ def repeated(problem, config, seed, solutions):
         others = [label for label in HANDLES if label != handle]
         judged = f"<evaluation>.</evaluation><comparison>{' > '.join(others)}</comparison>"
         solution = f"<solution>{solutions.get(handle, '')}</solution>"
-        return (
-            solution + judged if request.turn.round == 1 else solution if request.turn.round == 0 else judged
-        )
+        return (solution, solution + judged, judged)[request.turn.round]
 
     policy = ScriptedPolicy(say)
     return asyncio.run(hold_debate(problem, policy, config, seed=seed)), policy.requests

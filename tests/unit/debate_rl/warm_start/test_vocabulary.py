@@ -3,31 +3,24 @@ import pytest
 from debate_rl.config import Config
 from debate_rl.warm_start.tokenizer import tiny_vocabulary
 
+TAGS = tuple(f"<{end}{name}>" for name in ("solution", "evaluation", "comparison") for end in ("", "/"))
+
 
 def vocabulary(**changes):
     return tiny_vocabulary(Config.model_validate({"model": {"tiny": {}}} | changes))
 
 
 def test_tags_handles_own_pieces_and_the_familys_numbers_each_once():
-    pieces = vocabulary(
-        env={"kind": "pair_sum", "levels": [1]},
-        debate={"handles": ["K7", "Q2", "M4"]},
-        model={"tiny": {"pieces": [" hello", "K7"]}},
-    )
-    assert pieces[:6] == (
-        *("<solution>", "</solution>", "<evaluation>", "</evaluation>"),
-        *("<comparison>", "</comparison>"),
-    )
+    tiny, handles = {"tiny": {"pieces": [" hello", "K7"]}}, {"handles": ["K7", "Q2", "M4"]}
+    pieces = vocabulary(env={"kind": "pair_sum", "levels": [1]}, debate=handles, model=tiny)
+    assert pieces[:6] == TAGS
     assert {"K7", "Q2", "M4", " hello", " 11", " 24", "\\boxed{"} <= set(pieces)
     assert " 25" not in pieces  # level 1 goes to 24
     assert len(pieces) == len(set(pieces))
 
 
 def test_data_sets_bring_no_pieces_and_real_models_none_at_all():
-    assert vocabulary() == (
-        *("<solution>", "</solution>", "<evaluation>", "</evaluation>"),
-        *("<comparison>", "</comparison>"),
-    )
+    assert vocabulary() == TAGS
     assert vocabulary(model={"name_or_path": "some/model"}) == ()
 
 

@@ -1,7 +1,5 @@
 """Which wrong answers a majority counts together."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

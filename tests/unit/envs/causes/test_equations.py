@@ -1,7 +1,5 @@
 """False equations in texts: found where they are plain, and never where something else may be meant."""
 
-from __future__ import annotations
-
 import json
 from fractions import Fraction
 from pathlib import Path
@@ -54,9 +52,8 @@ def test_a_wrong_result_is_found(found, off, frame):
     wrong = value + off
     assume(abs(value) != abs(wrong))
     assume(not wrong or Fraction(value, wrong) not in CONVERSIONS)  # which may be a result in another unit
-    where = false_equation(frame.format(f"{text} = {wrong}"))
-    assert where is not None
-    assert where.of(frame.format(f"{text} = {wrong}")) == f"{text} = {wrong}"
+    shown = frame.format(f"{text} = {wrong}")
+    assert false_equation(shown).of(shown) == f"{text} = {wrong}"
 
 
 @given(st.text("0123456789+-*/^=(){}.,$% \\frac\ntimesofx<>", max_size=200))

@@ -1,7 +1,5 @@
 """Why a reply is wrong: each rule, their order, and where they say nothing."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections import Counter

@@ -1,7 +1,5 @@
 """Rows of one file may be of different kinds, each with its own gold and its own grader; text answers."""
 
-from __future__ import annotations
-
 import pytest
 
 from debate import Problem
@@ -16,14 +14,8 @@ MIXED = [
     {"id": "i", "question": "Write.", "instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]},
     *({"id": "o", "question": "Why?", "kind": "open"}, {"id": "e", "question": "Expand.", "answer": "x+1"}),
 ]
-ANSWERS = {
-    "n": ("4.0", "5"),
-    "c": ("4", "A"),
-    "t": (r"\text{the city of light.}", "London"),
-    "v": (" -v ", "-V"),
-    "i": ("Fine.", "Well, fine."),
-    "e": ("1+x", "x"),
-}
+ANSWERS = {"n": ("4.0", "5"), "c": ("4", "A"), "t": (r"\text{the city of light.}", "London")}
+ANSWERS |= {"v": (" -v ", "-V"), "i": ("Fine.", "Well, fine."), "e": ("1+x", "x")}
 
 
 def test_a_mixed_file_has_a_grader_for_each_row(load, tmp_path):

@@ -100,14 +100,14 @@ def test_duplicate_and_unmatched_ids(load):
 
 
 def test_unknown_names(tmp_path):
-    with pytest.raises(DataError, match="not a known data set; valid: gsm8k"):
-        load_problems("gsm9k")
-    with pytest.raises(DataError, match="no such file"):
-        load_problems("gsm8k", path=tmp_path / "nowhere.jsonl")
-    with pytest.raises(DataError, match="give path="):
-        load_problems("jsonl")
-    with pytest.raises(DataError, match="split: aime24 has test"):
-        load_problems("aime24", split="train")
+    for name, options, said in (
+        ("gsm9k", {}, "not a known data set; valid: gsm8k"),
+        ("gsm8k", {"path": tmp_path / "nowhere.jsonl"}, "no such file"),
+        ("jsonl", {}, "give path="),
+        ("aime24", {"split": "train"}, "split: aime24 has test"),
+    ):
+        with pytest.raises(DataError, match=said):
+            load_problems(name, **options)
 
 
 def test_hub_ids_and_configurations(hub):
@@ -150,11 +150,10 @@ def test_a_key_that_stands_twice_is_named(tmp_path, name):
     row = '{"question": "q", "answer": "1", "meta": {"a": 1, "a\\nb": 2}}'
     twice = row.replace('"a": 1', '"a\\nb": 1')
     path.write_text(f"[{row}, {twice}]" if name.endswith("json") else f"{row}\n{twice}\n")
-    with pytest.raises(DataError) as caught:
+    place = path if name.endswith("json") else f"{path}, line 2"
+    said = f"^{place}.*" + re.escape(r"has the key 'a\nb' twice in one object")
+    with pytest.raises(DataError, match=said):
         load_problems("file", path=path)
-    place = str(path) if name.endswith("json") else f"{path}, line 2"
-    assert str(caught.value).startswith(place)
-    assert r"has the key 'a\nb' twice in one object" in str(caught.value)
     path.write_text(row)
     assert len(load_problems("file", path=tmp_path / name)) == 1 if name.endswith("jsonl") else True
 

@@ -15,14 +15,9 @@ def chat(text):
 
 def if_row(key, ids, kwargs, *, as_python=True):
     truth = [{"instruction_id": ids, "kwargs": kwargs}]
-    return {
-        "key": key,
-        "messages": chat("Write a poem. Use no commas."),
-        "ground_truth": repr(truth) if as_python else json.dumps(truth),
-        "dataset": "ifeval",
-        "constraint_type": "multi",
-        "constraint": "Use no commas.",
-    }
+    asked = {"key": key, "messages": chat("Write a poem. Use no commas."), "constraint": "Use no commas."}
+    about = {"dataset": "ifeval", "constraint_type": "multi"}
+    return asked | about | {"ground_truth": repr(truth) if as_python else json.dumps(truth)}
 
 
 def test_multi_constraints_as_published(load):
@@ -117,20 +112,14 @@ def test_a_chat_without_a_user_has_no_question(value):
     assert last_of_user(value) is None
 
 
-GPQA = {
-    "Record ID": "rec1",
-    "Question": "Which?",
-    "Correct Answer": "right\n",
-    **{f"Incorrect Answer {n}": f"wrong {n}" for n in (1, 2, 3)},
-    "High-level domain": "Physics",
-}
+GPQA = {"Correct Answer": "right\n", "High-level domain": "Physics"}
+GPQA |= {f"Incorrect Answer {n}": f"wrong {n}" for n in (1, 2, 3)}
 
 
 def test_choices_of_gpqa_are_shuffled_by_the_seed(load):
     rows = [GPQA | {"Record ID": f"rec{n}", "Question": f"Which is {n}?"} for n in range(40)]
-    one, again, other = (
-        {p.id: p for p in load("gpqa_diamond", *rows, split="test", seed=seed)} for seed in (1, 1, 2)
-    )
+    loaded = (load("gpqa_diamond", *rows, split="test", seed=seed) for seed in (1, 1, 2))
+    one, again, other = ({p.id: p for p in problems} for problems in loaded)
     assert one == again
     assert {p.id: p.choices for p in other.values()} != {p.id: p.choices for p in one.values()}
     for problem in (*one.values(), *other.values()):

@@ -14,9 +14,8 @@ def shard(write_rows):
 
     def write(name, first, count=2, **more):
         numbers = range(first, first + count)
-        return write_rows(
-            *({"question": f"What is {n}?", "answer": str(n)} | more for n in numbers), name=name
-        )
+        rows = ({"question": f"What is {n}?", "answer": str(n)} | more for n in numbers)
+        return write_rows(*rows, name=name)
 
     return write
 
@@ -122,11 +121,8 @@ def test_a_pipe_is_not_waited_for(tmp_path, monkeypatch, path):
 
 
 def test_the_split_in_a_name(tmp_path):
-    names = {
-        "validation-00003-of-00010-0123abcdef.parquet": "validation",
-        **{"test_sft-00000-of-00001.parquet": "test_sft", "dev.jsonl": "dev"},
-        **{"part-3.jsonl": None, "gsm8k_train.jsonl": None},
-    }
+    names = {"validation-00003-of-00010-0123abcdef.parquet": "validation", "dev.jsonl": "dev"}
+    names |= {"test_sft-00000-of-00001.parquet": "test_sft", "part-3.jsonl": None, "gsm8k_train.jsonl": None}
     assert {name: split_named(tmp_path / name) for name in names} == names
 
 

@@ -1,7 +1,5 @@
 """Examples before a problem: read from rows, drawn by a seed, never the problem itself."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,7 +19,7 @@ POOL = [Shot(f"{n} + 1?", "Easy.", str(n + 1)) for n in range(6)]
         ("file", {"question": "1 + 1?", "answer": "2"}, "2", "2"),
     ],
 )
-def test_the_solution_is_the_rows_working_without_marks_or_else_its_answer(
+def test_the_solution_is_the_working_without_marks_or_else_the_answer(
     write_rows, name, row, solution, answer
 ):
     [shot] = load_shots(name, path=write_rows(row))
@@ -37,10 +35,8 @@ def test_fixed_examples_are_the_same_for_all_but_one_of_themselves():
     problems = [Problem(f"p{n}", f"{n} + 1?", str(n + 1)) for n in range(20)]
     drawn = [problem.shots for problem in with_shots(problems, POOL, 3, each=False, seed=1)]
     assert len(set(drawn[6:])) == 1
-    assert all(
-        problem.question not in {s.question for s in shots}
-        for problem, shots in zip(problems, drawn, strict=True)
-    )
+    for problem, shots in zip(problems, drawn, strict=True):
+        assert problem.question not in {shot.question for shot in shots}
 
 
 @given(st.integers(0, 5), st.integers(0, 99), st.booleans())

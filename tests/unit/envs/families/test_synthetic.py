@@ -47,9 +47,7 @@ def test_truth(family, problem, right, wrong):
         *((family, None, "nothing", " none wrong.", " none wrong.") for family in FAMILIES.values()),
     ],
 )
-def test_a_check_says_what_holds_and_a_lured_one_makes_the_planted_mistake(
-    family, problem, solution, check, lured
-):
+def test_a_check_says_what_holds_and_a_lured_one_errs_as_planted(family, problem, solution, check, lured):
     assert family.write_check(problem, solution) == check
     assert family.write_check(problem, solution, lured=True) == lured
 
@@ -139,12 +137,8 @@ def test_attempts_are_right_or_lured_or_wrong():
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_door_refuses_what_a_family_has_not(family):
-    for options in (
-        {"limit": None},
-        {"limit": 5, "levels": [9]},
-        {"limit": 5, "split": "dev"},
-        {"path": "x"},
-    ):
+    wrong = [{"limit": None}, {"limit": 5, "levels": [9]}, {"limit": 5, "split": "dev"}, {"path": "x"}]
+    for options in wrong:
         with pytest.raises(DataError, match=r"limit|levels|split|path"):
             load_problems(family, **options)
     with pytest.raises(DataError, match=rf"^env\.limit: {family}"):

@@ -35,10 +35,9 @@ def numbers() -> Iterator[Row]:
         yield "5", "5" * digits
         yield "5", "5." + "0" * digits + "1"
         yield "5", "1/" + "3" * digits
-    for text in (
-        *("1e999", "5e-9999", "1e99999999", "0x5", "5j", "5_0", "５", "٥", "5\x00", "\u202e5", "\u200b5"),
-        "5\u0301",
-    ):
+    for text in ("1e999", "5e-9999", "1e99999999", "0x5", "5j", "5_0", "５", "٥"):
+        yield "5", text
+    for text in ("5\x00", "\u202e5", "\u200b5", "5\u0301"):
         yield "5", text
     for text in ("nan", "inf", "-inf", r"\infty", "1/0", "0/0", "5/0", r"\frac{5}{0}", "0^{-1}", "0^0"):
         yield "5", text
@@ -78,36 +77,25 @@ def functions() -> Iterator[Row]:
         yield "x+1", rf"\{name}(" * 9 + "x" + ")" * 9
         yield "x+1", "+".join(rf"\{name}({k}x)" for k in range(20))
         yield "x < 1", rf"\{name}(x)+\{name}(2x)\{name}(3x) < \{name}(x)^{{7}}"
-    yield "5", r"\sin(10^{5000})"
-    yield "5", r"\exp(\exp(\exp(9)))"
-    yield "5", r"\tan(\tan(\tan(10^{90})))"
-    yield "5", r"\log_{1}(5)"
+    for text in (r"\sin(10^{5000})", r"\exp(\exp(\exp(9)))", r"\tan(\tan(\tan(10^{90})))", r"\log_{1}(5)"):
+        yield "5", text
 
 
 def calculus() -> Iterator[Row]:
-    yield "5", r"\int_0^1 5 dx"
-    yield "5", r"\int_0^5 1\,dx"
-    yield "5", r"\sum_{k=1}^{5} 1"
-    yield "5", r"\sum_{k=1}^{10^9} k^k"
+    for text in _texts(r"""
+\int_0^1 5 dx ;; \int_0^5 1\,dx ;; \sum_{k=1}^{5} 1 ;; \sum_{k=1}^{10^9} k^k ;; \lim_{x \to 5} x ;;
+\lim_{x\to 0}\frac{\sin 5x}{x} ;; \frac{d}{dx} 5x ;; \iiint x^y dx dy dz ;; \oint 5 ;; \max(1,5) ;;
+\sup\{x : x < 5\}
+"""):
+        yield "5", text
     yield "120", r"\prod_{k=1}^{5} k"
-    yield "5", r"\lim_{x \to 5} x"
-    yield "5", r"\lim_{x\to 0}\frac{\sin 5x}{x}"
-    yield "5", r"\frac{d}{dx} 5x"
     yield "-2", r"\det\begin{pmatrix}1&2\\3&4\end{pmatrix}"
-    yield "5", r"\iiint x^y dx dy dz"
-    yield "5", r"\oint 5"
-    yield "5", r"\max(1,5)"
-    yield "5", r"\sup\{x : x < 5\}"
 
 
 def hedges() -> Iterator[Row]:
     for text in _texts(r"""
 3 or 5 ;; 5 or 3 ;; 5, 6 ;; 5;6 ;; 5 \text{ or } 6 ;; 5 and 6 ;; 5/6 or 5 ;; \{5,6\} ;; (5,6) ;;
-[5,6]
-"""):
-        yield "5", text
-    for text in _texts(r"""
-5 \pm 1 ;; \pm 5 ;; 5|6 ;; 5 5 6 ;; 4.9-5.1 ;; 5-6 ;; 5 to 6 ;; between 4 and 6 ;; 5 or more ;;
+[5,6] ;; 5 \pm 1 ;; \pm 5 ;; 5|6 ;; 5 5 6 ;; 4.9-5.1 ;; 5-6 ;; 5 to 6 ;; between 4 and 6 ;; 5 or more ;;
 ~5 or 6
 """):
         yield "5", text
@@ -146,16 +134,8 @@ not 5 ;; the answer is 5 ;; 5 is not the answer ;; anything but 5 ;; it is 5 ;; 
 def signs() -> Iterator[Row]:
     for text in _texts(r"""
 5t ;; 5x ;; 5e ;; 5i ;; x5 ;; 5^2 ;; -5 ;; --5 ;; +-5 ;; 5+ ;; 5- ;; *5 ;; /5 ;; 5/ ;; 5^ ;; ^5 ;;
-5:1 ;; 5&6
-"""):
-        yield "5", text
-    for text in _texts(r"""
-5\\6 ;; 5_6 ;; 5# ;; 5@ ;; 5? ;; 5\frac ;; \frac{5} ;; \frac{5}{ ;; }5{ ;; {5 ;; 5} ;; )5( ;;
-$5$6$
-"""):
-        yield "5", text
-    for text in _texts(r"""
-5 \approx 5 ;; \neg 5 ;; \overline{5}5 ;; 5\cdot ;; 5 \times ;; 5 \to 6 ;; \lnot 5 ;; 5^{\prime}2
+5:1 ;; 5&6 ;; 5\\6 ;; 5_6 ;; 5# ;; 5@ ;; 5? ;; 5\frac ;; \frac{5} ;; \frac{5}{ ;; }5{ ;; {5 ;; 5} ;; )5( ;;
+$5$6$ ;; 5 \approx 5 ;; \neg 5 ;; \overline{5}5 ;; 5\cdot ;; 5 \times ;; 5 \to 6 ;; \lnot 5 ;; 5^{\prime}2
 """):
         yield "5", text
 

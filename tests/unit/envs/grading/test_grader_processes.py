@@ -55,9 +55,8 @@ def test_threads_and_asyncio(grader):
         assert all(g.status == "correct" for g in threads.map(lambda pair: grader.same_answer(*pair), pairs))
 
     async def many():
-        return await asyncio.gather(
-            *(asyncio.to_thread(grader.same_answer, f"{n} > x", "x < 3") for n in (1, 2, 3))
-        )
+        asked = (asyncio.to_thread(grader.same_answer, f"{n} > x", "x < 3") for n in (1, 2, 3))
+        return await asyncio.gather(*asked)
 
     assert [g.status for g in asyncio.run(many())] == ["wrong", "wrong", "correct"]
 
@@ -77,14 +76,9 @@ print(same_answer("2 > x", "x < 2").status, flush=True)
 """
 
 
-def run_python(*args: str, stdin: str = "") -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, *args],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
+def run_python(*args: str) -> subprocess.Popen[str]:
+    pipes, env = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}, os.environ | {"PYTHONPATH": str(ROOT)}
+    return subprocess.Popen([sys.executable, *args], text=True, env=env, **pipes)
 
 
 @pytest.mark.slow

@@ -1,7 +1,5 @@
 """Instructions: cases worked out by hand, both ways, and what no row may ask for."""
 
-from __future__ import annotations
-
 import gc
 import json
 import sys
@@ -38,9 +36,8 @@ def test_a_constraint(id_, arguments, good, bad):
 
 
 def test_loose_takes_the_best_of_eight_readings():
-    constraints = constraints_of(
-        write_constraints(["startend:quotation", "punctuation:no_comma"], [{}, None])
-    )
+    written = write_constraints(["startend:quotation", "punctuation:no_comma"], [{}, None])
+    constraints = constraints_of(written)
     response = 'Sure, here it is:\n*"Yes"*\nBye, now'
     assert follows(response, constraints) == (False, False)
     assert follows(response, constraints, loose=True) == (True, True)
@@ -108,9 +105,6 @@ def no_garbage_collection():
 def test_a_gold_that_holds_no_constraints_is_a_mistake(gold):
     with pytest.raises((ConstraintError, ValueError)):
         same_answer("x", gold, kind="instructions")
-
-
-N = 100_000
 
 
 def test_keywords_ignore_case_and_forbidden_words_are_trimmed():

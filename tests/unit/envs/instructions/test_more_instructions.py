@@ -1,7 +1,5 @@
 """IFBench, Open-Instruct and RLVR-IFeval: edges worked out by hand, and hostile responses."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -52,9 +50,8 @@ def test_sentences_words_and_syllables():
     assert words("state-of-the-art, it's 3.5% — or so.") == ["state-of-the-art", "it's", "3.5", "or", "so"]
     spoken = ("apple", "people", "nation", "quiet", "created", "lion", "boxes", "walked")
     assert [syllables(word) for word in spoken] == [2, 2, 2, 2, 3, 2, 2, 1]
-    assert [is_verb(word) for word in ("stopped", "carries", "making", "Sing", "thing", "tables")] == [
-        *(True, True, True, True, False, False)
-    ]
+    assert all(map(is_verb, ("stopped", "carries", "making", "Sing")))
+    assert not any(map(is_verb, ("thing", "tables")))
 
 
 N = 60_000
@@ -75,9 +72,8 @@ def test_hostile_responses_take_linear_time_and_raise_nothing(piece):
         follows(text, constraints_of(write_constraints([id_], [ARGUMENTS[id_]])))
 
 
-CONSTRAINTS = [
-    constraint for id_ in CHECKED for constraint in constraints_of(write_constraints([id_], [ARGUMENTS[id_]]))
-]
+WRITTEN = [write_constraints([id_], [ARGUMENTS[id_]]) for id_ in CHECKED]
+CONSTRAINTS = [constraint for gold in WRITTEN for constraint in constraints_of(gold)]
 
 
 @given(st.text(st.characters() | st.sampled_from(".?!\"'()[]{}*-<> \n\t,;:abAB12😀")))

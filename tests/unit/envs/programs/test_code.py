@@ -14,25 +14,16 @@ from envs.programs.harness import grade_code, same_output, shared_sandbox
 from envs.programs.remote import Answering, Asking, decode, encode
 from envs.sandbox import SandboxRefused
 
-ADD = write_tests(
-    ProgramTests(
-        asserts=("assert add(1, 2) == 3", "assert add([1], [2]) == [1, 2]", "assert {add(2, 2)} == {4}")
-    )
-)
+ASSERTS = ("assert add(1, 2) == 3", "assert add([1], [2]) == [1, 2]", "assert {add(2, 2)} == {4}")
+ADD = write_tests(ProgramTests(asserts=ASSERTS))
 SUM = write_tests(ProgramTests(pairs=(("1 2\n", "3\n"), ("20 22\n", "42\n"))))
 START = 'def middle(items):\n    """Return the middle item."""\n'
-MIDDLE = write_tests(
-    ProgramTests(
-        asserts=(
-            "def check(candidate):\n    assert candidate([1, 2, 3]) == 2\n"
-            "    for size in range(1, 30, 2):\n        assert candidate(list(range(size))) == size // 2\n"
-            "check(middle)",
-        ),
-        setup=START,
-        start=START,
-        entry="middle",
-    )
-)
+CHECK = """def check(candidate):
+    assert candidate([1, 2, 3]) == 2
+    for size in range(1, 30, 2):
+        assert candidate(list(range(size))) == size // 2
+check(middle)"""
+MIDDLE = write_tests(ProgramTests(asserts=(CHECK,), setup=START, start=START, entry="middle"))
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -100,13 +91,8 @@ def test_a_program_cannot_end_the_loop_of_a_test():
     gold = write_tests(ProgramTests(asserts=("assert all(map(lambda x: add(x, 1) == x + 1, [1, 2]))",)))
     assert passes("def add(a, b): raise StopIteration", gold) == [False]
     gold = write_tests(ProgramTests(pairs=(("1 2\n", "4\n"),)))
-    endings = (
-        "import os\nos._exit(0)",
-        "open('/tmp/input').read()",
-        "print('3\\n42')",
-        "exit(3)",
-        "while True: 0",
-    )
+    endings = ["import os\nos._exit(0)", "open('/tmp/input').read()", "print('3\\n42')"]
+    endings += ["exit(3)", "while True: 0"]
     assert not any(any(passes(code, gold)) for code in endings)
 
 
@@ -139,15 +125,11 @@ def test_what_is_no_plain_value_stays_with_the_program():
     assert passes(code, write_tests(tests)) == [True] * 3
 
 
-@pytest.mark.parametrize(
-    ("output", "wanted", "same"),
-    [
-        *(("1\n2", "1 2\n", True), ("1.0000001", "1.0", True), ("1.1", "1.0", False), ("1", "1 1", False)),
-        ("", "", True),
-    ],
-)
-def test_outputs_are_compared_by_their_words(output, wanted, same):
-    assert same_output(output, wanted) is same
+def test_outputs_are_compared_by_their_words():
+    for output, wanted in (("1\n2", "1 2\n"), ("1.0000001", "1.0"), ("", "")):
+        assert same_output(output, wanted) is True
+    for output, wanted in (("1.1", "1.0"), ("1", "1 1")):
+        assert same_output(output, wanted) is False
 
 
 VALUES = st.recursive(
@@ -197,24 +179,17 @@ def test_a_test_that_is_no_python_is_refused():
 
 ROWS = {
     "mbpp": {
-        "task_id": 2,
-        "text": "Write add(a, b).",
-        "code": "def add(a, b): return a + b",
-        "test_list": ["assert add(1, 2) == 3", "assert add(2, 2) == 4"],
-        "test_setup_code": "import math",
+        **{"task_id": 2, "text": "Write add(a, b).", "code": "def add(a, b): return a + b"},
+        **{"test_list": ["assert add(1, 2) == 3", "assert add(2, 2) == 4"], "test_setup_code": "import math"},
         "challenge_test_list": ["assert add(0, 0) == 0"],
     },
     "humaneval": {
-        "task_id": "HumanEval/0",
-        "prompt": START,
+        **{"task_id": "HumanEval/0", "prompt": START, "entry_point": "middle"},
         "canonical_solution": "    return items[len(items) // 2]",
         "test": "def check(candidate):\n    assert candidate([7]) == 7",
-        "entry_point": "middle",
     },
     "apps": {
-        "problem_id": 3,
-        "question": "Add.",
-        "difficulty": "interview",
+        **{"problem_id": 3, "question": "Add.", "difficulty": "interview"},
         "input_output": json.dumps({"fn_name": "add", "inputs": [[1, 2]], "outputs": [[3]]}),
         "starter_code": "class Solution:\n    def add(self, a, b):\n",
     },

@@ -1,7 +1,5 @@
 """A verifier model as a scripted policy: what is asked, once, what is kept, and what ends a run."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

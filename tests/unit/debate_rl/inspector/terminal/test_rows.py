@@ -1,7 +1,5 @@
 """Rows of a line: they are the whole line, in order, and fit the width."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """The drawing of votes and the chart of steps, in numbers."""
 
-from __future__ import annotations
-
 import re
 from math import hypot
 

@@ -1,7 +1,5 @@
 """One file of debates: whole, alone, and never over somebody's own file."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from base64 import b64encode
@@ -43,7 +41,7 @@ def test_only_an_export_is_replaced_and_no_link_is_followed(run, tmp_path):
     path.write_text("mine")
     (tmp_path / "out.html").symlink_to("/dev/null")
     with RunStore.open(run) as store:
-        for kept, why in ((path, "exists and is not an export"), (tmp_path / "out.html", "is not a file")):
+        for kept, why in ((path, "exists and is not an export"), (tmp_path / "out.html", "is not a regular")):
             with pytest.raises(ValueError, match=rf"{kept.name}: {why}"):
                 export_html(store, "", kept)
         assert path.read_text() == "mine"

@@ -1,7 +1,5 @@
 """The pages by their answers: what they hold, who gets them, and that hostile text stays text."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
@@ -394,9 +392,9 @@ def test_what_matters_most_comes_first_in_a_list(small):
 
 def test_pairs_under_attack_are_shown_with_whatever_was_said(serve, judged_run, small, hostile_texts):
     count, watched = len(hostile_texts), serve(judged_run)
-    assert "The judge under attack" in watched.get("/run/judged/").text
+    assert "Attacks on the judge" in watched.get("/run/judged/").text
     page = Reader(watched.get("/run/judged/pairs").text)
-    assert f"{count} of {2 * count} attacks: right by the start judge, and not by this one" in page.text
+    assert f"{count} of {2 * count} attacks: the start judge was right, this judge is not" in page.text
     assert re.findall(r"after (\d) steps([+-]?\d\.\d+)", page.text) == [("7", "+1.000"), ("2", "0.000")]
     earlier = Reader(watched.get("/run/judged/pairs?step=2").text).text
     assert f"0 of {2 * count} attacks" in earlier
@@ -407,7 +405,7 @@ def test_pairs_under_attack_are_shown_with_whatever_was_said(serve, judged_run, 
     for nothing in ("pair=999", "step=3"):
         assert watched.get(f"/run/judged/pairs?{nothing}").status_code == 404
     assert small.get("/run/run/pairs").status_code == 404  # a run without a watched judge
-    assert "The judge under attack" not in small.get("/run/run/").text
+    assert "Attacks on the judge" not in small.get("/run/run/").text
 
 
 def test_many_pairs_are_a_page_at_a_time(serve, judged_run, monkeypatch, hostile_texts):

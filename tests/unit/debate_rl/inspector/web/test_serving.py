@@ -1,7 +1,5 @@
 """Starting the server: what it says, and what it says when it cannot."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal
@@ -22,7 +20,7 @@ HOME = Path(debate_rl.__file__).parents[1]
 def test_where_nobody_can_listen_is_one_line():
     with listen("127.0.0.1", 0) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(OSError, match=rf"^port {port} is in use; choose another by --port"):
+        with pytest.raises(OSError, match=rf"^port {port} is in use; choose another with --port"):
             listen("127.0.0.1", port)
     with pytest.raises(OSError, match=r"^cannot listen on 192\.0\.2\.1:0: "):
         listen("192.0.2.1", 0)

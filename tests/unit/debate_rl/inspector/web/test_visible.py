@@ -1,7 +1,5 @@
 """Model text on a page: nothing hidden, nothing taken for markup, in linear time."""
 
-from __future__ import annotations
-
 import html
 import re
 
