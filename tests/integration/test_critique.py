@@ -11,6 +11,7 @@ from .conftest import merged, records
 from .protocol_runs import COMMON, RUNS
 
 
+@pytest.mark.slow
 def test_another_scheme_pays_critics_otherwise_and_nobody_else(protocol_run, tmp_path, debate_command):
     run, _ = protocol_run("critique")
     code, out, err = debate_command("replay", run, "rewards.persuasion_beta=2.5", "--out", tmp_path / "half")

@@ -32,6 +32,7 @@ from .conftest import left_by, merged, records, train_killed, weights_of
 from .protocol_runs import COMMON, GIST, RUNS, SAID
 
 COMMANDS = ("eval", "doctor", "solve play")
+QUICK, SLOW = ("critique", "seats"), pytest.mark.slow
 READERS = ("report", "replay", "eval regrade", "inspect")
 
 
@@ -54,7 +55,7 @@ def test_a_run_that_is_killed_in_its_second_step_ends_as_the_one_left_alone(name
     assert left_by(tmp_path / "killed") == left_by(run)
 
 
-@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=() if name in QUICK else SLOW) for name in RUNS])
 def test_prompts_numbers_and_rewards_are_made_again_as_they_were_stored(name, protocol_run):
     run, config = protocol_run(name)
     own, explained = scheme_of(config), 0
@@ -87,6 +88,7 @@ def test_commands_read_it(name, protocol_run, debate_command, tmp_path, monkeypa
     assert all(turn["prompt_unknown"] == "" for turn in json.loads(out)["turns"])
 
 
+@pytest.mark.slow
 def test_swiss_ballots_compare_one_pair_of_others_in_both_orders(protocol_run):
     held = records(protocol_run("swiss")[0])
     for record in held.values():
@@ -129,6 +131,7 @@ def test_judges_of_a_consultancy_read_no_work_of_the_silent_one(protocol_run, de
     assert code == 0, err
 
 
+@pytest.mark.slow
 def test_some_debates_stop_early_and_every_reader_knows(protocol_run):
     run, _ = protocol_run("early_stop")
     held = list(records(run).values())
@@ -172,6 +175,7 @@ def test_levels_have_their_own_sizes_in_training_and_evaluation(protocol_run, tm
     assert 2 < step["eval/debate/agents"] < 3
 
 
+@pytest.mark.slow
 def test_long_solutions_are_shown_as_they_were_shortened_and_failures_are_counted(protocol_run):
     run, _ = protocol_run("compressed")
     held = list(records(run).values())
@@ -186,6 +190,7 @@ def test_long_solutions_are_shown_as_they_were_shortened_and_failures_are_counte
         assert shorter == {one.turn: one.text for one in record.debate.compressions or ()}
 
 
+@pytest.mark.slow
 def test_the_summarizer_writes_the_summary_of_each_round_that_shows_something(protocol_run):
     held = records(protocol_run("summarized")[0]).values()
     assert {summary.text for record in held for summary in record.debate.summaries} == {GIST}
@@ -193,6 +198,7 @@ def test_the_summarizer_writes_the_summary_of_each_round_that_shows_something(pr
     assert all(turn.id.agent >= 0 for record in held for turn in record.debate.turns)
 
 
+@pytest.mark.slow
 def test_weights_of_rewards_change_with_the_step_and_are_logged(protocol_run):
     run, config = protocol_run("ramps")
     lines = list(read_metrics(run / "metrics.jsonl"))
@@ -210,6 +216,7 @@ def test_weights_of_rewards_change_with_the_step_and_are_logged(protocol_run):
     assert (found.value, found.source) == (None, 'not the last round: rewards.truth_rounds = "last"')
 
 
+@pytest.mark.slow
 def test_likelihoods_are_stored_less_their_baseline_as_the_reward(protocol_run):
     run, config = protocol_run("likelihood")
     for record in records(run).values():
