@@ -9,6 +9,7 @@ from debate_rl.metrics.features import segments
 from .conftest import records
 
 
+@pytest.mark.slow
 def test_another_scheme_pays_critics_otherwise_and_nobody_else(protocol_run, tmp_path, debate_command):
     run, _ = protocol_run("critique")
     code, out, err = debate_command("replay", run, "rewards.persuasion_beta=2.5", "--out", tmp_path / "half")

@@ -73,7 +73,12 @@ def test_hours_count_all_starts_and_a_run_with_more_of_them_goes_on(config):
 
 
 @pytest.mark.parametrize(
-    ("action", "steps", "reason"), [("warn", 4, "steps"), ("checkpoint", 4, "steps"), ("stop", 3, "alarm")]
+    ("action", "steps", "reason"),
+    [
+        pytest.param("warn", 4, "steps", marks=pytest.mark.slow),
+        ("checkpoint", 4, "steps"),
+        ("stop", 3, "alarm"),
+    ],
 )
 def test_an_alarm_warns_saves_or_ends_the_run_and_names_the_tokens_furthest_from_the_sampler(
     config, high_lr, capsys, action, steps, reason

@@ -26,6 +26,7 @@ from .conftest import left_by, merged, records, train_killed, weights_of
 from .protocol_runs import COMMON, RUNS, SAID
 
 COMMANDS = ("eval", "doctor", "solve play")
+QUICK, SLOW = ("critique", "seats"), pytest.mark.slow
 READERS = ("report", "replay", "eval regrade", "inspect")
 
 
@@ -48,7 +49,7 @@ def test_a_run_that_is_killed_in_its_second_step_ends_as_the_one_left_alone(name
     assert left_by(tmp_path / "killed") == left_by(run)
 
 
-@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=() if name in QUICK else SLOW) for name in RUNS])
 def test_prompts_numbers_and_rewards_are_made_again_as_they_were_stored(name, protocol_run):
     run, config = protocol_run(name)
     own, explained = scheme_of(config), 0
@@ -81,6 +82,7 @@ def test_commands_read_it(name, protocol_run, debate_command, tmp_path, monkeypa
     assert all(turn["prompt_unknown"] == "" for turn in json.loads(out)["turns"])
 
 
+@pytest.mark.slow
 def test_likelihoods_are_stored_less_their_baseline_as_the_reward(protocol_run):
     run, _ = protocol_run("likelihood")
     for record in records(run).values():
@@ -101,7 +103,7 @@ def test_pages_say_who_sits_where_and_why_nothing_is_learnt_from_a_seat(protocol
     code, out, err = debate_command("inspect", run, "show", "0.0")
     assert (code, "(frozen)" in out, "(remote)" in out, "(learning)" in out) == (0, True, True, False), err
     code, out, err = debate_command("inspect", run, "why", "0.0", "--turn", "3.0")
-    assert "note: the seat is frozen: " in out
+    assert "the seat is frozen: " in out
     code, out, err = debate_command("inspect", run, "show", "0.0", "--json")
     assert json.loads(out)["seats"] == list(config.debate.seats)
 

@@ -56,6 +56,7 @@ def test_a_report_is_a_page_and_a_json_file_with_the_answers_first(report, examp
     assert page.index("Did it learn?") < page.index(command) < page.index('<details class="folded section')
 
 
+@pytest.mark.slow
 def test_a_filter_and_an_inspector(report, example, home):
     arguments = ("--filter", 'level:"Level 1"', "--out", "of-level-1", "--inspector", "http://127.0.0.1:8000")
     code, _, err = report("example", *arguments, "--json", "figures.json")

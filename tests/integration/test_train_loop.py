@@ -171,7 +171,7 @@ def test_debates_that_cannot_be_held_end_the_run_with_its_finished_steps_saved(
     assert [path.name for path in checkpoints(tmp_path / "run/checkpoints")] == saved
 
 
-@pytest.mark.parametrize("updates", [0, 1])
+@pytest.mark.parametrize("updates", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_step_that_cannot_be_learnt_ends_the_run_with_its_finished_steps_saved(
     updates, straight, tmp_path, monkeypatch
 ):
