@@ -2,8 +2,6 @@ import json
 import signal
 
 import pytest
-import torch
-from safetensors.torch import load_file
 
 from debate import Problem
 from debate_rl.config import Config
@@ -54,21 +52,6 @@ def straight(tmp_path_factory):
     config = Config.model_validate(RECIPE | {"run": {"dir": str(folder)}})
     Driver(config, lambda own: train(own).step, lambda _: None).drive()
     return folder
-
-
-def weights(folder):
-    return load_file(folder / "model/model.safetensors")
-
-
-def test_a_stage_begins_with_the_last_weights_of_the_one_before(straight):
-    last = weights(straight / "stages/01_small/checkpoints/step_000002")
-    first = weights(straight / "stages/02_large/warm_start/step_000000")
-    assert last.keys() == first.keys()
-    assert all(torch.equal(last[name], first[name]) for name in last)
-    assert not torch.equal(
-        *(next(iter(weights(straight / "stages" / one).values())) for one in
-          ("01_small/checkpoints/step_000002", "02_large/checkpoints/step_000002"))
-    )  # fmt: skip
 
 
 def test_each_stage_draws_its_own_problems_and_has_its_own_settings(straight):

@@ -119,11 +119,9 @@ def test_export_says_what_it_wrote_and_what_more_there_is(debate_command, run, t
         ("run why 0.0 --turn x", "--turn 'x'"),
         ("run why 0.0 --turn 9.9", "no turn 9.9; there are 0.0, "),
         ("run why 0.0 --filter step:0", "--filter: why "),
-        ("run same nothing", "'nothing'"),
         ("run same p 0.0", "same: name a problem"),
         ("run same p 0.0 0.1", "same: debate 0.0 is "),
         ("run replays nothing", "no replay 'nothing'"),
-        ("run ls --turn 0.0", "--turn: ls "),
         ("run --port 80", "--port: "),
         ("run --web --export x.html", "--web and --export: "),
         ("run ls --web", "no ACTION"),
@@ -144,13 +142,3 @@ def test_a_wrong_filter_is_shown_with_a_caret(inspect, words):
     first, *shown = err.splitlines()
     assert (code, out, "filter, character 7: winner must be one of" in first) == (2, "", True)
     assert shown == ["  winner:wron", "         ^"]
-
-
-def test_what_is_not_ours_is_refused_and_left_alone(inspect, tmp_path):
-    for line, said in (('{"a": 1}\n', "not a debate transcript"), ('{"schema": 99}\n', "version 99")):
-        shard = tmp_path / "foreign/transcripts/step_000000.jsonl"
-        shard.parent.mkdir(parents=True, exist_ok=True)
-        shard.write_text(line)
-        code, out, err = inspect(tmp_path / "foreign", "ls")
-        assert (code, out, err.count("\n"), said in err) == (2, "", 1, True)
-        assert [path for path in tmp_path.rglob("*") if path.is_file()] == [shard]

@@ -237,23 +237,3 @@ def test_a_narrow_screen_needs_no_sideways_scrolling(served, hostile, watched):
     at(page, "tab-across").click()
     at(page, "held").wait_for()
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
-
-
-@pytest.mark.slow
-def test_an_exported_file_works_alone(hostile_run, watched, tmp_path):
-    from debate_rl.inspector.web.rendering import export_html
-
-    path = tmp_path / "debates.html"
-    with RunStore.open(hostile_run) as store:
-        done = export_html(store, "votes:>0", path, limit=4)
-    assert (done.written, done.matching > 4) == (4, True)
-    seen = watched(path.as_uri())
-    seen.page.goto(path.as_uri())
-    assert at(seen.page, "exported").count() == 4
-    assert f"{done.matching - 4} are left out" in at(seen.page, "count").inner_text()
-    at(seen.page, "row-link").nth(2).click()
-    assert seen.page.evaluate("document.querySelector(':target').className") == "exported"
-    ground = seen.page.evaluate("getComputedStyle(document.body).backgroundColor")
-    assert ground == "rgb(251, 251, 250)"
-    assert seen.page.evaluate("document.querySelectorAll('script').length") == 0
-    seen.calm()

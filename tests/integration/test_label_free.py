@@ -9,13 +9,12 @@ from debate.policies.scripted import ScriptedPolicy
 from debate_rl.config import Config
 from debate_rl.metrics.step_log import read_metrics
 from debate_rl.replay.scheme import replay_step, scheme_of, score_step
-from debate_rl.training.loop import finish_step, train, train_step
-from debate_rl.training.open_or_resume import open_training
+from debate_rl.training.loop import train
 from rewards import RewardConfig
 from rewards.labels import OF_TRUTH, is_labelled
 from transcripts import read_records
 
-from .conftest import merged, same_weights, weights_of
+from .conftest import merged, same_weights, train_killed, weights_of
 from .protocol_runs import PARITY, Parity
 
 TRAIN = {"steps": 4, "batch_size": 3, "group_size": 2, "save_every": 1}
@@ -78,9 +77,7 @@ def test_the_ledger_names_each_label_once_and_is_exact_after_a_stop(tmp_path):
     assert {"labels/share", "labels/pseudo", "audit/pseudo_right"} <= rows[0].keys()
 
     parts = config_of(tmp_path / "parts", **changes)
-    with open_training(parts) as session:
-        finish_step(session, 0, train_step(session, 0))
-        train_step(session, 1)  # notes labels and is killed before it is saved
+    train_killed(parts, 1)  # labels are noted, and nothing is saved
     again = train(parts)
     assert again.folder.labels.read_text() == whole.folder.labels.read_text()
     assert same_weights(weights_of(again), weights_of(whole))
@@ -136,10 +133,7 @@ def test_the_measured_weight_of_votes_is_exact_after_a_stop_and_reads_labels_alo
     assert rows[0]["labels/vote_weight"] == 0
     assert "labels/votes_right" in rows[-1]
     parts = config_of(tmp_path / "parts", **changes)
-    with open_training(parts) as session:
-        for step in range(2):
-            finish_step(session, step, train_step(session, step))
-        train_step(session, 2)  # measures and is killed before it is saved
+    train_killed(parts, 2)  # the votes are measured, and nothing is saved
     again = train(parts)
     assert again.ema == whole.ema
     assert same_weights(weights_of(again), weights_of(whole))

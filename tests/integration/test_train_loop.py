@@ -1,9 +1,7 @@
 import json
-import shutil
 import sys
 import types
 from collections import Counter
-from dataclasses import replace
 
 import pytest
 import torch
@@ -19,7 +17,6 @@ from debate_rl.rollouts.worker import RolloutWorker
 from debate_rl.runs.checkpoint import checkpoints
 from debate_rl.runs.folder import RunFolderError
 from debate_rl.runs.weights import named_weights
-from debate_rl.training import loop
 from debate_rl.training.loop import (
     StuckError,
     finish_step,
@@ -130,30 +127,8 @@ def test_evaluating_changes_nothing_of_the_training(straight, tmp_path):
     assert list(read_records(never.folder.transcripts)) == list(read_records(straight.folder.transcripts))
 
 
-@pytest.mark.slow
-def test_a_run_that_goes_on_is_not_evaluated_twice(tmp_path, monkeypatch):
-    config = config_of(tmp_path / "run", **merged(FOUR_STEPS, {"train": {"save_every": 3}}))
-    whole = [one.figures for one in read_held_out(train(config).folder.path)]
-    held = tmp_path / "run/held_out.jsonl"
-    first, second, third = held.read_bytes().splitlines(keepends=True)
-    shutil.rmtree(tmp_path / "run/checkpoints/step_000004")
-    held.write_bytes(first + second + third[:99])  # ended while the third was written
-    evaluated: list[int] = []
-    counted = replace(loop.DEBATES, evaluate=lambda *at: (evaluated.append(at[1]), loop.evaluate(*at))[1])
-    monkeypatch.setattr(loop, "DEBATES", counted)
-    train(config)
-    assert evaluated == [4]
-    assert held.read_bytes().startswith(first + second)
-    assert [one.figures for one in read_held_out(tmp_path / "run")] == whole
-
-
 @pytest.mark.parametrize(
-    ("kind", "last", "saved"),
-    [
-        (PromptTooLongError, 0, []),
-        (PromptTooLongError, 1, ["step_000001"]),
-        (RemoteError, 1, ["step_000001"]),
-    ],
+    ("kind", "last", "saved"), [(PromptTooLongError, 0, []), (RemoteError, 1, ["step_000001"])]
 )
 def test_debates_that_cannot_be_held_end_the_run_with_its_finished_steps_saved(
     kind, last, saved, tmp_path, monkeypatch

@@ -142,26 +142,6 @@ def served(server, **more):
 
 
 @pytest.mark.slow
-def test_a_server_scores_at_a_cost_that_is_counted_and_a_second_run_asks_nothing_anew(tmp_path, serve):
-    server = serve(lambda content: (200, opinion(content)))
-    first = read_metrics(train(config_of(tmp_path, **served(server))).folder.metrics)
-    requests = sum(line["verifier/requests"] for line in first)
-    for line in first:
-        assert line["verifier/tokens/prompt"] == 100 * line["verifier/requests"]
-        assert line["verifier/tokens/generated"] == 10 * line["verifier/requests"]
-    kept = [json.loads(line) for line in (tmp_path / "verdicts.jsonl").read_text().splitlines()]
-    assert {line["model"] for line in kept} == {"judge-7b"}
-    asked = len(server.asked)
-    assert len(kept) == asked - 1 >= requests  # and the one that looks whether it answers
-    second = train(config_of(tmp_path, **served(server), run={"dir": str(tmp_path / "again")}))
-    assert len(server.asked) == asked + 1  # the one at the start
-    same = ("loss", "reward/verdict/mean", "verifier/score", "eval/verifier/direct/score")
-    for one, other in zip(first, read_metrics(second.folder.metrics), strict=True):
-        assert {n: one.get(n) for n in same} == {n: other.get(n) for n in same}
-        assert other["verifier/requests"] == 0
-
-
-@pytest.mark.slow
 def test_a_server_that_fails_during_the_run_ends_it_with_its_steps_saved(tmp_path, serve):
     state = {"fails": False}
     server = serve(lambda content: (503, "overloaded") if state["fails"] else (200, opinion(content)))

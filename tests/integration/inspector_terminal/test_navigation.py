@@ -182,21 +182,6 @@ async def test_the_grid_chooses_the_turn(run, drive):
         assert (grid.chosen.agent, grid.chosen.round) == (0, 2)
 
 
-@pytest.mark.slow
-async def test_every_panel_and_back(run, drive):
-    wanted = {"v": "votes on round 1", "w": "peer reward", "p": "gives the same result for all 9 turns"}
-    wanted |= {"a": "equal answers have the same letter", "k": "solution  generator", "i": "What is 0 + 1?"}
-    wanted |= {"r": "no replay of this run", "m": "advantage  generator +0.25"}
-
-    async with drive(run) as session:
-        await session.press("d", "enter")
-        for key, words in wanted.items():
-            assert words in await session.press(key), key
-        await session.press("v", "escape")
-        assert "advantage  generator" in session.text
-        assert isinstance(session.app.screen, DebateScreen)
-
-
 WAYS = {Runs: (), Steps: ("enter",), Debates: ("enter", "d"), DebateScreen: ("enter", "d", "enter")}
 
 
