@@ -94,8 +94,9 @@ def test_what_cannot_be_is_one_line(report, example, home, arguments, said):
     (home / "empty").mkdir(exist_ok=True)
     (home / "file").write_text("")
     line = json.loads((example / "transcripts" / "step_000000.jsonl").read_text().splitlines()[0])
-    (home / "broken" / "transcripts").mkdir(parents=True, exist_ok=True)
-    (home / "broken" / "transcripts" / "step_000000.jsonl").write_text(json.dumps(line | {"correct": 7}))
+    broken = home / "broken" / "transcripts" / "step_000000.jsonl"
+    broken.parent.mkdir(parents=True, exist_ok=True)
+    broken.write_text(json.dumps(line | {"correct": 7}) + "\n")
     code, out, err = report(*arguments.split())
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert said in err
