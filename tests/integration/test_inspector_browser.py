@@ -206,30 +206,6 @@ def test_a_run_that_is_written_grows_on_the_page(run, watched, step_records):
 
 
 @pytest.mark.slow
-def test_a_hack_gap_leads_to_the_pairs_behind_it(judged, watched):
-    seen = watched(judged.origin, viewport={"width": 360, "height": 740})
-    page = seen.page
-    page.goto(judged.base + "/")
-    at(page, "judged").locator("a").click()
-    page.wait_for_url("**/pairs")
-    assert at(page, "gap-link").all_inner_texts() == ["after 7 steps", "after 2 steps"]
-    assert at(page, "course-hack gap").is_visible()
-    for pair in range(at(page, "pair-link").count()):
-        at(page, "pair-link").nth(pair).click()
-        page.wait_for_url("**/pairs?pair=*")
-        heads = ["the wrong side", "start judge: the right side", "after 7 steps: no valid vote"]
-        assert at(page, "attack").last.locator(".label").all_inner_texts() == heads
-        assert page.locator("h1").count() == 1
-        assert page.evaluate("document.documentElement.scrollWidth") <= 360
-        page.keyboard.press("u")
-        page.wait_for_url("**/pairs")
-    at(page, "gap-link").last.click()
-    page.wait_for_url("**/pairs?step=2")
-    assert "0 of 36 attacks" in at(page, "fooled").inner_text()
-    seen.calm()
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_kind_of_page_is_accessible(served, hostile, judged, watched, scheme):
     from axe_playwright_python.sync_playwright import Axe

@@ -180,20 +180,6 @@ def test_a_server_that_fails_during_the_run_ends_it_with_its_steps_saved(tmp_pat
 
 
 @pytest.mark.slow
-def test_nonsense_gives_no_signal_and_is_counted(tmp_path, serve, monkeypatch):
-    monkeypatch.setattr("envs.rubrics.model.MOST_WITHOUT", 1)
-    server = serve(lambda _: (200, "I would give it a ten."))
-    session = train(config_of(tmp_path, ("rubric",), **served(server), held_out={"limit": 0}))
-    for record in read_records(tmp_path / "run/transcripts"):
-        assert {score for row in record.verdicts.scores for score in row} <= {None, "missing"}
-        pairs = zip(record.verdicts.scores, record.rewards.truth, strict=True)
-        assert all(reward == ((0.0,) if score == ("missing",) else (None,)) for score, reward in pairs)
-    lines = read_metrics(session.folder.metrics)
-    assert all(line["verifier/without/no_verdict"] > 0 and line["verifier/verdicts"] == 0 for line in lines)
-    assert all("verifier/score" not in line and "accuracy" not in line for line in lines)
-
-
-@pytest.mark.slow
 def test_an_evaluation_shows_verdicts_beside_truth_and_their_agreement(tmp_path, debate_command, serve):
     server = serve(lambda content: (200, opinion(content)))
     config = config_of(tmp_path, **served(server), held_out={"limit": 8, "every": 0})

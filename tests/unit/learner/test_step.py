@@ -220,22 +220,6 @@ def test_micro_batches_give_the_weights_of_the_whole_batch(loss, normalise):
         assert metrics["entropy_mean"] == pytest.approx(results[0][1]["entropy_mean"], rel=1e-4)
 
 
-@pytest.mark.parametrize("loss", ["grpo", "dapo", "dr_grpo"])
-def test_a_longer_solution_leaves_the_judges_update_as_it_is_with_denominators_of_its_own(loss):
-    """The solution has no advantage, so all of the update is the judge's; its size is what is divided by."""
-
-    def norm(solution: int, normalise: str) -> float:
-        """Of the same twelve tokens, of which the last ``solution`` before the judge's two were sampled."""
-        row = row_of([1, 2, 3] + [4] * (9 - solution), [4] * solution + [5, 6], [0.0] * solution + [1.0, 1.0])
-        row.stream[-2:] = 2
-        config = config_of(loss=loss, normalise=normalise, max_tokens=8)
-        return Learner(gpt2(), config).step([row])["grad_norm"]
-
-    assert norm(9, "stream") == pytest.approx(norm(1, "stream"), rel=1e-9)
-    shrinks = 1 if loss == "dr_grpo" else 3 / 11
-    assert norm(9, "joint") == pytest.approx(shrinks * norm(1, "joint"), rel=1e-9)
-
-
 def test_the_same_rows_twice_give_the_same_bits():
     first, second = qwen3(), qwen3()
     config = config_of(minibatches=3, epochs=2)
