@@ -135,6 +135,23 @@ def test_the_command_line(straight, debate_command, tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
+def test_stages_one_by_one_end_as_all_at_once(straight, debate_command, tmp_path, monkeypatch):
+    monkeypatch.setenv("DEBATE_OWN_CODE", "1")
+    path = str(write_recipe(tmp_path / "recipe.toml", RECIPE, {"run": {"dir": str(tmp_path / "run")}}))
+    for name, said in (
+        ("large", "stage=large: needs the weights of 'small', which has not ended"),
+        ("lareg", "stage=lareg: did you mean 'large'?"),
+    ):
+        done = debate_command("train", path, f"stage={name}")
+        assert (done.code, said in done.err) == (2, True), done.err
+    for name in ("small", "large"):
+        done = debate_command("train", path, f"stage={name}")
+        assert done.code == 0, done.err
+    for name in ("01_small", "02_large"):
+        assert left_by(tmp_path / "run/stages" / name) == left_by(straight / "stages" / name)
+
+
+@pytest.mark.slow
 def test_the_report_and_the_inspector_show_the_stages(straight, debate_command):
     done = debate_command("report", str(straight))
     assert done.code == 0, done.err

@@ -1,11 +1,9 @@
 """Training without labels, by the whole loop: what is hidden stays hidden, and the ledger is exact."""
 
 import json
-import re
 
 import pytest
 
-from debate.policies.scripted import ScriptedPolicy
 from debate_rl.config import Config
 from debate_rl.metrics.step_log import read_metrics
 from debate_rl.replay.scheme import replay_step, scheme_of, score_step
@@ -15,23 +13,10 @@ from rewards.labels import OF_TRUTH, is_labelled
 from transcripts import read_records
 
 from .conftest import merged, same_weights, train_killed, weights_of
-from .protocol_runs import PARITY, Parity
+from .protocol_runs import PARITY, Parity, Reader
 
 TRAIN = {"steps": 4, "batch_size": 3, "group_size": 2, "save_every": 1}
 BASE = merged(PARITY, {"held_out": {"limit": 0}, "train": TRAIN})
-
-
-class Reader(ScriptedPolicy):
-    """A verifier model that holds a 1 for right, whatever was asked."""
-
-    def __init__(self):
-        super().__init__(self.opinion, tokens=True)
-
-    def opinion(self, request):
-        content = request.messages[-1].content
-        reply = content.partition("<reply>\n")[2].partition("\n</reply>")[0]
-        code = re.search(r"Verdict (\w+): SCORE", content)[1]
-        return f"Verdict {code}: {0.9 if '1' in reply else 0.1}"
 
 
 def config_of(folder, **changes):
@@ -91,7 +76,7 @@ def test_the_ledger_names_each_label_once_and_is_exact_after_a_stop(tmp_path):
         {"rewards": {"labels": 0.5, "peer_weight": "routed"}},
         {
             "rewards": {"labels": 0.0, "pseudo": "verified", "judge_pseudo": True},
-            "endpoints": {"judge": {"policy": f"{__name__}:Reader"}},
+            "endpoints": {"judge": {"policy": f"{Reader.__module__}:Reader"}},
             "verifier": {"endpoint": "judge", "beside_truth": True, "max_tokens": 4000},
         },
         {

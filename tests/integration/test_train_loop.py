@@ -15,14 +15,8 @@ from debate_rl.metrics.step_log import read_metrics
 from debate_rl.replay.scheme import replay_step, scheme_of, score_step
 from debate_rl.rollouts.worker import RolloutWorker
 from debate_rl.runs.checkpoint import checkpoints
-from debate_rl.runs.folder import RunFolderError
 from debate_rl.runs.weights import named_weights
-from debate_rl.training.loop import (
-    StuckError,
-    finish_step,
-    train,
-    train_step,
-)
+from debate_rl.training.loop import StuckError, finish_step, train, train_step
 from debate_rl.training.open_or_resume import open_training
 from learner.losses import LossOutputs
 from learner.update.config import LOSS_NAMES
@@ -170,19 +164,6 @@ def test_a_step_that_cannot_be_learnt_ends_the_run_with_its_finished_steps_saved
     if saved:
         assert same_weights(weights_of(train(config)), weights_of(straight))
         assert untimed(tmp_path / "run") == untimed(straight.folder.path)
-
-
-@pytest.mark.slow
-def test_a_longer_run_at_a_constant_rate_equals_one_of_that_length_from_its_start(tmp_path):
-    constant = merged(FOUR_STEPS, {"learner": {"schedule": "constant"}})
-    short = merged(constant, {"train": {"steps": 2}})
-    whole = train(config_of(tmp_path / "whole", **constant))
-    train(config_of(tmp_path / "run", **short))
-    longer = train(config_of(tmp_path / "run", **constant))
-    assert untimed(longer.folder.path) == untimed(whole.folder.path)
-    assert same_weights(weights_of(longer), weights_of(whole))
-    with pytest.raises(RunFolderError, match=r"train.steps was 4, now 2; .* 'run.allow_changes="):
-        train(config_of(tmp_path / "run", **short))
 
 
 TALK = {

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 import debate_rl
-from debate.policies.scripted import ScriptedPolicy
 from debate_rl.config import Config
 from debate_rl.config.recipes import ConfigError, load_config
 from debate_rl.inference.server import Server
@@ -19,6 +18,7 @@ from transcripts import read_records
 
 from .conftest import merged, model_that_says
 from .model_server import Answer, chat, serving
+from .protocol_runs import Reader, opinion, verdict
 
 RECIPE = Path(debate_rl.__file__).parents[1] / "configs/writing/qwen3_4b.toml"
 TEXTS = [text + " " * n for text in ("Rain.", "\\boxed{1}", "\\boxed{2}", "Verdict: 1") for n in range(20)]
@@ -35,24 +35,6 @@ SMALL = {
 }
 
 
-def verdict(request, value):
-    code = re.search(r"Verdict (\w+): SCORE", request)[1]
-    return f"So.\nVerdict {code}: {value}"
-
-
-def opinion(content: str) -> str:
-    """Short replies are fine; a boxed 1 is held for right."""
-    reply = content.partition("<reply>\n")[2].partition("\n</reply>")[0]
-    return verdict(content, {"Rain.": 0.75, "\\boxed{1}": 1}.get(reply, 0))
-
-
-class Reader(ScriptedPolicy):
-    """A verifier model of one's own."""
-
-    def __init__(self) -> None:
-        super().__init__(lambda request: opinion(request.messages[-1].content), tokens=True)
-
-
 def rows(kinds=("rubric", "number")):
     for n in range(8):
         if "rubric" in kinds:
@@ -61,7 +43,7 @@ def rows(kinds=("rubric", "number")):
             yield {"id": f"n{n}", "question": f"Is {n} odd?", "answer": 1 + n % 2, "kind": "number"}
 
 
-READ_BY = f"{__name__}:Reader"
+READ_BY = f"{Reader.__module__}:Reader"
 READER = {"endpoints": {"judge": {"policy": READ_BY}}}
 
 
@@ -135,10 +117,7 @@ def serve():
 
 def served(server, **more):
     judge = {"model": "judge-7b", "base_url": server.url, "timeout_s": 5}
-    return {
-        "endpoints": {"judge": judge},
-        "verifier": {"endpoint": "judge", "beside_truth": True, **more},
-    }
+    return {"endpoints": {"judge": judge}, "verifier": {"endpoint": "judge", "beside_truth": True, **more}}
 
 
 @pytest.mark.slow

@@ -228,8 +228,7 @@ def growing(*, seed=0, rounds=5):
 # Of a conversation 50 + 2 x 4, and of each agent 5 replies of 6 and 4 messages of 8, of which the last token
 # predicts nothing; of a growing history 50 + 4 x 40 tokens that are shown, and of each of 10 rows 3 + 6 - 1.
 @pytest.mark.parametrize(
-    ("rows_of", "read"),
-    [(conversations, 50 + 2 * (4 + 5 * 6 + 4 * 8 - 1)), (growing, 50 + 4 * 40 + 10 * 8)],
+    ("rows_of", "read"), [(conversations, 50 + 2 * (4 + 5 * 6 + 4 * 8 - 1)), (growing, 50 + 4 * 40 + 10 * 8)]
 )
 def test_what_grows_is_read_once_and_gives_the_same_update(rows_of, read):
     assert [len(star) for star in stars(rows_of())] == [10, 10]

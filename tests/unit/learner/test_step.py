@@ -635,13 +635,7 @@ def test_full_weights_in_half_precision_are_refused_or_warned_about():
         Learner(qwen3().to(torch.bfloat16), config_of())
 
 
-TARGETS = [
-    ["q_proj", "v_proj"],
-    ["lm_head"],
-    ["embed_tokens"],
-    ["lm_head", "embed_tokens"],
-    "all-linear",
-]
+TARGETS = [["q_proj", "v_proj"], ["lm_head"], ["embed_tokens"], ["lm_head", "embed_tokens"], "all-linear"]
 
 
 @pytest.mark.filterwarnings("ignore:.*tied.*")
