@@ -1,7 +1,8 @@
-"""The learner's AdamW optimizer, and the size of its last update."""
+"""The learner's AdamW optimizer, the schedule of its learning rate, and the size of its last update."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -32,6 +33,22 @@ def adam_eps(parameters: Sequence[nn.Parameter], config: LearnerConfig) -> float
         return config.adam_eps
     wide = all(parameter.element_size() >= 4 for parameter in parameters)
     return 1e-8 if wide and config.warmup_steps else 1e-5
+
+
+def lr_factor(step: int, *, warmup: int, schedule: str, total: int | None) -> float:
+    """Return the fraction of the peak learning rate at a step (from 0), in [0, 1].
+
+    Warm-up rises to 1 at step ``warmup - 1``. Linear and cosine then fall to 0 at step ``total``.
+
+    >>> [lr_factor(s, warmup=2, schedule="linear", total=6) for s in range(7)]
+    [0.5, 1.0, 1.0, 0.75, 0.5, 0.25, 0.0]
+    """
+    if step < warmup:
+        return (step + 1) / warmup
+    if schedule == "constant" or total is None:
+        return 1.0
+    progress = min((step - warmup) / max(total - warmup, 1), 1.0)
+    return 1 - progress if schedule == "linear" else (1 + math.cos(math.pi * progress)) / 2
 
 
 @torch.no_grad()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
@@ -17,6 +16,7 @@ from learner.losses.kl import kl_as_reward
 from learner.types import Row
 from learner.update.batches import MicroBatch
 from learner.update.config import LearnerConfig, check_settings
+from learner.update.optimizer import lr_factor
 from learner.update.tally import Tally, WorstTokens, tally_mismatch
 
 
@@ -104,19 +104,3 @@ def totals_of(rows: Sequence[Row]) -> Totals:
     """Return the size of a batch of rows."""
     arrays = ((row.action_mask, row.stream) for row in rows)
     return Totals.sum(Totals.of(*(torch.from_numpy(array)[None] for array in pair)) for pair in arrays)
-
-
-def lr_factor(step: int, *, warmup: int, schedule: str, total: int | None) -> float:
-    """Return the fraction of the peak learning rate at a step (from 0), in [0, 1].
-
-    Warm-up rises to 1 at step ``warmup - 1``. Linear and cosine then fall to 0 at step ``total``.
-
-    >>> [lr_factor(s, warmup=2, schedule="linear", total=6) for s in range(7)]
-    [0.5, 1.0, 1.0, 0.75, 0.5, 0.25, 0.0]
-    """
-    if step < warmup:
-        return (step + 1) / warmup
-    if schedule == "constant" or total is None:
-        return 1.0
-    progress = min((step - warmup) / max(total - warmup, 1), 1.0)
-    return 1 - progress if schedule == "linear" else (1 + math.cos(math.pi * progress)) / 2

@@ -20,7 +20,7 @@ from learner.update.config import check_settings
 from learner.update.forward import action_logprobs
 from learner.update.head import entropy_of, head_logprobs
 from learner.update.learner import Learner
-from learner.update.steps import lr_factor
+from learner.update.optimizer import lr_factor
 from learner.update.tally import Tally, tally_mismatch
 
 from .conftest import VOCABULARY, config_of, gpt2, qwen3, random_rows, row_of
