@@ -77,13 +77,15 @@ class Pace:
         self._marks = self._marks[-self._recent - 1 :] if self._recent else [self._marks[0], self._marks[-1]]
 
     def words(self) -> str:
-        """Return the time left in words, or "" before anything is done.
+        """Return the time left in words, or "" before one unit or a twentieth of the task is done.
 
         A unit that takes longer than the mean is assumed to end now.
         """
-        if not self._marks or self._marks[0][1] == self._marks[-1][1]:
+        if not self._marks:
             return ""
         (first, before), (last, done) = self._marks[0], self._marks[-1]
+        if done - before < min(1.0, self._total / 20) or done == before:
+            return ""
         each, units = (last - first) / (done - before), self._total - done
         left = max(each * units - (self._clock() - last), each * (units - 1), 0.0)
         return f"about {duration(left)} left" if left else ""

@@ -1,5 +1,6 @@
 """The recipes of tiny runs, one for each way to hold debates and to reward them."""
 
+import re
 from itertools import permutations
 from typing import Any
 
@@ -42,6 +43,24 @@ def make_short() -> ScriptedPolicy:
 
 def endpoint(name: str) -> dict[str, Any]:
     return {"endpoints": {"other": {"policy": f"{__name__}:{name}"}}}
+
+
+def verdict(request, value):
+    code = re.search(r"Verdict (\w+): SCORE", request)[1]
+    return f"So.\nVerdict {code}: {value}"
+
+
+def opinion(content: str) -> str:
+    """Short replies are fine; a boxed 1 is held for right."""
+    reply = content.partition("<reply>\n")[2].partition("\n</reply>")[0]
+    return verdict(content, {"Rain.": 0.75, "\\boxed{1}": 1}.get(reply, 0))
+
+
+class Reader(ScriptedPolicy):
+    """A verifier model of one's own."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda request: opinion(request.messages[-1].content), tokens=True)
 
 
 class Parity:

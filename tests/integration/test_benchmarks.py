@@ -95,15 +95,8 @@ def test_a_check_that_misses_its_bounds_or_raises_is_a_failure(benchmark, monkey
     assert result(few) == (0, [["ok", "few"]])
     assert result(many, few) == (1, [["FAILED", "many"], ["ok", "few"]])
     assert result(few, broken) == (1, [["ok", "few"], ["FAILED", "broken"]])
-    row = json.loads(path.read_text())[1]
-    assert row == {
-        "name": "broken",
-        "ok": False,
-        "value": None,
-        "low": 0.0,
-        "high": None,
-        "more": "RuntimeError: derivative for aten::mm is not implemented",
-    }
+    more = json.loads(path.read_text())[1]["more"]
+    assert more == "RuntimeError: derivative for aten::mm is not implemented"
 
 
 def test_a_gradient_that_points_the_other_way_is_apart_though_its_norm_is_the_same(benchmark):

@@ -2,15 +2,14 @@ import json
 import re
 
 import pytest
-import tomli_w
 from msgspec import UNSET
 
 from debate_rl.metrics.features import segments
 
-from .conftest import merged, records
-from .protocol_runs import COMMON, RUNS
+from .conftest import records
 
 
+@pytest.mark.slow
 def test_another_scheme_pays_critics_otherwise_and_nobody_else(protocol_run, tmp_path, debate_command):
     run, _ = protocol_run("critique")
     code, out, err = debate_command("replay", run, "rewards.persuasion_beta=2.5", "--out", tmp_path / "half")
@@ -26,11 +25,6 @@ def test_another_scheme_pays_critics_otherwise_and_nobody_else(protocol_run, tmp
                 assert new == (old if old is None else pytest.approx(old / 2))
                 changed += bool(old)
     assert changed > 10
-    code, _, err = debate_command("replay", run, "rewards.critic=help", "--out", tmp_path / "help")
-    assert code == 0, err
-    lines = map(json.loads, (tmp_path / "help/debates.jsonl").read_text().splitlines())
-    earned = [value for line in lines for value in line["new"]["rewards"].get("persuasion", ())]
-    assert any(value and value < 0 for value in earned)  # a critic that is to help pays for a fall
 
 
 def test_the_inspector_lists_targets_and_explains_a_critic(protocol_run, debate_command):
@@ -51,18 +45,6 @@ def test_the_inspector_lists_targets_and_explains_a_critic(protocol_run, debate_
     code, out, err = debate_command("inspect", run, "show", id, "--json")
     shown = json.loads(out)["turns"]
     assert [one["targets"] is not None for one in shown] == [False] * 4 + [True] * 4 + [False] * 8
-
-
-def test_the_prompts_of_all_phases_are_shown_with_criticism_in_them(tmp_path, debate_command):
-    (tmp_path / "critique.toml").write_text(tomli_w.dumps(merged(COMMON, RUNS["critique"])))
-    words = ("debate.prompts=default", "model.tiny.fallback=ascii")
-    code, out, err = debate_command("inspect prompts", tmp_path / "critique.toml", *words)
-    assert code == 0, err
-    phases = ["round 0, opening", "round 1, critique", "round 2, revision", "round 3, ballot"]
-    assert [out.count(f"== {phase}") for phase in phases] == [1, 1, 1, 1]
-    revision = out.partition("== round 2")[2].partition("== round 3")[0]
-    assert re.search(r"K7: \(what agent \d wrote in round 1\)", revision)
-    assert "Nothing is criticised" not in revision
 
 
 def test_play_prints_the_table_of_segments(protocol_run, debate_command):

@@ -6,8 +6,6 @@ import re
 import pytest
 
 from debate_rl.metrics.held_out import read_held_out, sentences
-from debate_rl.sampling.load_problems import OverlapWarning
-from envs.hub import is_reachable
 
 
 def test_a_plan_starts_nothing(debate_command, tiny_recipe, tmp_path, monkeypatch):
@@ -73,36 +71,3 @@ def test_train_estimates_and_evaluates_first_and_ends_with_what_changed(
     times = re.compile(r"(  ended .*; ).*")  # both starts took their time
     assert (again[0], times.sub(r"\1", again[1])) == (0, times.sub(r"\1", out))
     assert again[2].splitlines() == [start, "loading the model", "resuming after 2 of 2 steps"]
-
-
-@pytest.mark.slow
-def test_a_recipe_of_a_known_model_is_planned_without_the_hub(debate_command, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    is_reachable.cache_clear()
-    code, out, err = debate_command("train", "gsm8k_qwen3_1b7_24gb", "--plan", "--memory", "24")
-    assert (code, err) == (0, "")
-    lines = out.splitlines()
-    assert "  assumed problems of 400 characters: the data is not on this machine" in lines
-    assert "  assumed 4 characters per token: the tokenizer is not on this machine" in lines
-    assert lines[-1].startswith("  time    at least ")
-    is_reachable.cache_clear()
-
-
-def test_held_out_problems_that_training_sees_in_part_are_told_and_kept(
-    tiny_recipe, tmp_path, debate_command, monkeypatch
-):
-    monkeypatch.chdir(tmp_path)
-    words = [f"w{n}" for n in range(20)]  # 8 runs of 13 words
-    for name, asked in (("train", " ".join(words)), ("held", " ".join(words[:13]))):
-        row = {"id": name[0], "question": asked, "answer": "7"}
-        (tmp_path / f"{name}.jsonl").write_text(json.dumps(row) + "\n")
-    files = ["env.kind=file", "env.levels=none", "env.path=train.jsonl", "held_out.path=held.jsonl"]
-    sizes = ["train.steps=0", "env.limit=none", "held_out.limit=5", "held_out.every=0", "run.dir=run"]
-    with pytest.warns(OverlapWarning, match=r"^1 of 1 .*\(0 the same, 1 by 13-word runs\): h \(1\.00\)$"):
-        code, _, err = debate_command("train", tiny_recipe, *files, *sizes)
-    assert code == 0, err
-    facts = json.loads((tmp_path / "run" / "run.json").read_text())
-    assert facts["overlaps"] == [{"held_out": "h", "train": "t", "kind": "ngram", "share": 1.0}]
-    of = ["train.jsonl", "held.jsonl", "prompts", "train", "held out"]
-    assert [name.split(":")[0] for name in facts["data"]] == of

@@ -212,23 +212,6 @@ def test_a_sweep_has_a_line_for_each_value_before_and_after(figures):
 
 
 @pytest.mark.slow
-def test_more_samples_are_asked_for_in_addition_to_those_that_are_there(figures, home, sums):
-    rows = {}
-    for count in (0, 20, 40):
-        _, found = figures("run", "--weights", "2", *sums[:2], "--samples", str(count))
-        rows[count] = {row["name"]: row for row in found}
-    assert [rows[count]["direct/accuracy"]["n"] for count in (20, 40)] == [2 * 20, 2 * 40]
-    assert {"direct/pass@32", "direct/pass@40", "direct/cons@32"} <= set(rows[40])
-    majority = "direct/self_consistency"  # at equal tokens, whatever else is asked for
-    assert rows[0][majority] == rows[20][majority] == rows[40][majority]
-    [folder] = [path for path in (home / "run/evaluations").iterdir() if (path / "further samples").exists()]
-    seeds = [record.debate.seed for record in read_records(folder / "further samples")]
-    asked = [len(list(read_records(folder / part))) for part in ("self-consistency", "further samples")]
-    assert len(seeds) == len(set(seeds))
-    assert 2 * 40 <= sum(asked) * 3 < 2 * 40 + 3 * 2  # debates of three solutions
-
-
-@pytest.mark.slow
 def test_kept_replies_are_graded_in_other_modes_and_by_another_grader(figures, home, sums, monkeypatch):
     def rows(*words):
         out, found = figures("run", *sums[:2], *words)

@@ -18,6 +18,7 @@ IDS = [[7, 9, 30, 41, 52, 60, 8, 7], [5, 80, 81, 6, 90, 12, 100, 33]]
 TEXT = "<solution> 3 + 4 = 7. \\boxed{ 3 4}</solution>, ünïcode 👩‍🔬"
 OURS = ("commands", "debate", "envs", "inspector", "learner", "reports", "rewards", "transcripts")
 CHAT = [{"role": "user", "content": "Target 7. Numbers 3 4 5."}]
+SAMPLING = ("eos_token_id", "max_new_tokens", "temperature", "top_p", "top_k")
 ASK = f"""
 import json, sys, torch
 with torch.no_grad():
@@ -28,8 +29,7 @@ print(json.dumps({{
     "ids": tokenizer({TEXT!r})["input_ids"],
     "chat": tokenizer.apply_chat_template({CHAT!r}, tokenize=False, add_generation_prompt=True),
     "end": tokenizer.eos_token_id,
-    "max_new_tokens": model.generation_config.max_new_tokens,
-    "eos": model.generation_config.eos_token_id,
+    "sampling": [getattr(model.generation_config, name) for name in {SAMPLING}],
     "ours": ours,
 }}))
 """
@@ -80,7 +80,7 @@ def assert_same(found: dict, table, tokenizer, *, within: float):
     torch.testing.assert_close(torch.tensor(found["logprobs"]), table, atol=within, rtol=0)
     assert found["ids"] == tokenizer(TEXT)["input_ids"]
     assert found["chat"] == tokenizer.apply_chat_template(CHAT, tokenize=False, add_generation_prompt=True)
-    assert (found["end"], found["eos"], found["max_new_tokens"]) == (0, [0], 24)
+    assert (found["end"], found["sampling"]) == (0, [[0], 24, 0.8333, 1.0, 0])
 
 
 @pytest.mark.slow
@@ -151,28 +151,6 @@ def test_what_is_no_run_or_has_no_weights_is_refused(export, runs):
         code, _, err = export(name)
         assert (code, err.startswith(f"debate: {name}: {said}")) == (2, True)
     assert not (runs / "empty/export").exists()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("merge", [False, True])
-def test_vllm_says_the_same(merge, bench_python, tiny_recipe, debate_command, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    wide = ["model.tiny.hidden_size=64", "model.tiny.heads=2"]  # vLLM wants heads of 32 on a CPU
-    train(load_config(Config, tiny_recipe, ["run.dir=run", "logging.progress=none", *LORA, *wide]))
-    assert debate_command("export", "run", *(["--merge"] if merge else []))[0] == 0
-    folder = tmp_path / "run/export"
-    places = [folder, json.dumps(IDS)] if merge else [folder / "base", json.dumps(IDS), folder]
-    script = Path(__file__).with_name("vllm_logprobs.py")
-    done = bench_python.run(script, *places, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr[-3000:]
-    found = json.loads(done.stdout.splitlines()[-1])
-    assert found["settings"] == [0.8333, 1.0, 0, 24]
-    _, _, model = loaded_here(tmp_path / "run")
-    for prompt, tokens, logprobs in zip(IDS, found["tokens"], found["logprobs"], strict=True):
-        with torch.no_grad():
-            table = model(torch.tensor([prompt + tokens])).logits[0, len(prompt) - 1 : -1].log_softmax(-1)
-        ours = table.gather(1, torch.tensor(tokens)[:, None])[:, 0]
-        torch.testing.assert_close(torch.tensor(logprobs), ours, atol=2e-5, rtol=0)
 
 
 @pytest.mark.slow

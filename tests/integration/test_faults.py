@@ -1,20 +1,14 @@
 """What can befall a run between two starts, in this process: signals, damage, other settings, clocks."""
 
 import shutil
-import signal
-from itertools import count
 from pathlib import Path
 
 import pytest
 import torch
 
-import debate_rl.rollouts.worker
-import debate_rl.training.loop
-import debate_rl.training.run
 from debate_rl.config import Config
 from debate_rl.config.recipes import load_config
 from debate_rl.inference.local import LocalPolicy
-from debate_rl.runs.checkpoint import checkpoints, step_of
 from debate_rl.training.loop import train
 from debate_rl.training.open_or_resume import open_training
 from transcripts import read_records
@@ -49,63 +43,6 @@ def straight(tiny_recipe, tmp_path_factory):
     return left_by(run)
 
 
-def kept_steps():
-    return [step_of(path) for path in checkpoints(Path("run/checkpoints"))]
-
-
-PLACES = {
-    "rollout": (debate_rl.rollouts.worker, "run_debates", 1),
-    "learning": (torch.optim.AdamW, "step", 2),
-    "transcripts": (debate_rl.training.loop, "write_step", 2),
-    "saving": (debate_rl.training.run, "save_checkpoint", 3),
-}
-"""Where a signal comes in the second step, and how many steps are then kept; saving comes after the third."""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("place", PLACES)
-def test_a_signal_keeps_every_finished_step_and_the_same_command_goes_on(
-    place, trained, straight, monkeypatch
-):
-    module, name, kept = PLACES[place]
-    real, calls = getattr(module, name), count()
-
-    def with_signal(*arguments, **named):
-        if next(calls) == (0 if place == "saving" else 1):
-            signal.raise_signal(signal.SIGTERM)
-        return real(*arguments, **named)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(module, name, with_signal)
-        code, out, err = trained()
-    assert (code, "done" in out) == (143, False)
-    *told, last = err.splitlines()
-    assert all(line.startswith("debate: SIGTERM: ") for line in told)
-    assert last.startswith(f"debate: stopped by SIGTERM; {kept} of 3 steps are saved in run/checkpoints; ")
-    assert kept_steps() == [kept]
-    assert trained().code == 0
-    assert left_by(Path("run")) == straight
-
-
-@pytest.mark.slow
-def test_a_second_signal_leaves_at_once_and_keeps_what_was_saved(trained, straight, monkeypatch):
-    real, calls = torch.optim.AdamW.step, count()
-
-    def twice(*arguments, **named):
-        if next(calls) == 1:
-            signal.raise_signal(signal.SIGINT)
-            signal.raise_signal(signal.SIGINT)
-        return real(*arguments, **named)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(torch.optim.AdamW, "step", twice)
-        code, _, err = trained("train.save_every=1")
-    assert (code, "ended at once by SIGINT; " in err) == (130, True)
-    assert kept_steps() == [1]
-    assert trained("train.save_every=1").code == 0
-    assert left_by(Path("run")) == straight
-
-
 @pytest.mark.slow
 def test_a_damaged_checkpoint_is_named_and_skipped_and_the_run_ends_as_without(trained, straight):
     assert trained("train.save_every=1").code == 0
@@ -122,23 +59,6 @@ def test_a_damaged_checkpoint_is_named_and_skipped_and_the_run_ends_as_without(t
         assert trained("train.save_every=1").code == 0
     assert [str(note.message).partition(":")[0] for note in notes][2:] == ["run"]
     assert left_by(Path("run")) == straight
-
-
-@pytest.mark.slow
-def test_a_checkpoint_that_does_not_fit_is_one_line_and_the_first_command_still_goes_on(trained):
-    first = "model.lora_rank=2"
-    assert trained(first).code == 0
-    facts = Path("run/run.json").read_bytes()
-    for other, said in (
-        ("model.lora_rank=3", "the adapter has rank 2, "),
-        ("model.lora_rank=0", "an adapter"),
-        ("model.tiny.hidden_size=24", ""),
-    ):
-        code, _, err = trained(first, other, 'run.allow_changes=["model"]')
-        assert (code, err.count("\n"), "step_000003: does not fit this run: " in err) == (2, 1, True), err
-        assert said in err
-    assert Path("run/run.json").read_bytes() == facts
-    assert trained(first).code == 0
 
 
 @pytest.mark.slow

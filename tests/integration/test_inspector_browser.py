@@ -206,30 +206,6 @@ def test_a_run_that_is_written_grows_on_the_page(run, watched, step_records):
 
 
 @pytest.mark.slow
-def test_a_hack_gap_leads_to_the_pairs_behind_it(judged, watched):
-    seen = watched(judged.origin, viewport={"width": 360, "height": 740})
-    page = seen.page
-    page.goto(judged.base + "/")
-    at(page, "judged").locator("a").click()
-    page.wait_for_url("**/pairs")
-    assert at(page, "gap-link").all_inner_texts() == ["after 7 steps", "after 2 steps"]
-    assert at(page, "course-hack gap").is_visible()
-    for pair in range(at(page, "pair-link").count()):
-        at(page, "pair-link").nth(pair).click()
-        page.wait_for_url("**/pairs?pair=*")
-        heads = ["the wrong side", "start judge: the right side", "after 7 steps: no valid vote"]
-        assert at(page, "attack").last.locator(".label").all_inner_texts() == heads
-        assert page.locator("h1").count() == 1
-        assert page.evaluate("document.documentElement.scrollWidth") <= 360
-        page.keyboard.press("u")
-        page.wait_for_url("**/pairs")
-    at(page, "gap-link").last.click()
-    page.wait_for_url("**/pairs?step=2")
-    assert "0 of 36 attacks" in at(page, "fooled").inner_text()
-    seen.calm()
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_kind_of_page_is_accessible(served, hostile, judged, watched, scheme):
     from axe_playwright_python.sync_playwright import Axe
@@ -261,23 +237,3 @@ def test_a_narrow_screen_needs_no_sideways_scrolling(served, hostile, watched):
     at(page, "tab-across").click()
     at(page, "held").wait_for()
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
-
-
-@pytest.mark.slow
-def test_an_exported_file_works_alone(hostile_run, watched, tmp_path):
-    from debate_rl.inspector.web.rendering import export_html
-
-    path = tmp_path / "debates.html"
-    with RunStore.open(hostile_run) as store:
-        done = export_html(store, "votes:>0", path, limit=4)
-    assert (done.written, done.matching > 4) == (4, True)
-    seen = watched(path.as_uri())
-    seen.page.goto(path.as_uri())
-    assert at(seen.page, "exported").count() == 4
-    assert f"{done.matching - 4} are left out" in at(seen.page, "count").inner_text()
-    at(seen.page, "row-link").nth(2).click()
-    assert seen.page.evaluate("document.querySelector(':target').className") == "exported"
-    ground = seen.page.evaluate("getComputedStyle(document.body).backgroundColor")
-    assert ground == "rgb(251, 251, 250)"
-    assert seen.page.evaluate("document.querySelectorAll('script').length") == 0
-    seen.calm()

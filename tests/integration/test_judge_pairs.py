@@ -6,13 +6,7 @@ import re
 import pytest
 
 from debate_rl.config import Config
-from debate_rl.judge_attack.pairs import (
-    hack_gap,
-    judged_steps,
-    rates,
-    read_judgments,
-    read_pairs,
-)
+from debate_rl.judge_attack.pairs import hack_gap, judged_steps, rates, read_judgments, read_pairs
 from debate_rl.metrics.held_out import read_held_out
 from debate_rl.metrics.step_log import read_metrics
 from debate_rl.reports.run import load_runs

@@ -1,38 +1,22 @@
 """Training without labels, by the whole loop: what is hidden stays hidden, and the ledger is exact."""
 
 import json
-import re
 
 import pytest
 
-from debate.policies.scripted import ScriptedPolicy
 from debate_rl.config import Config
 from debate_rl.metrics.step_log import read_metrics
 from debate_rl.replay.scheme import replay_step, scheme_of, score_step
-from debate_rl.training.loop import finish_step, train, train_step
-from debate_rl.training.open_or_resume import open_training
+from debate_rl.training.loop import train
 from rewards import RewardConfig
 from rewards.labels import OF_TRUTH, is_labelled
 from transcripts import read_records
 
-from .conftest import merged, same_weights, weights_of
-from .protocol_runs import PARITY, Parity
+from .conftest import merged, same_weights, train_killed, weights_of
+from .protocol_runs import PARITY, Parity, Reader
 
 TRAIN = {"steps": 4, "batch_size": 3, "group_size": 2, "save_every": 1}
 BASE = merged(PARITY, {"held_out": {"limit": 0}, "train": TRAIN})
-
-
-class Reader(ScriptedPolicy):
-    """A verifier model that holds a 1 for right, whatever was asked."""
-
-    def __init__(self):
-        super().__init__(self.opinion, tokens=True)
-
-    def opinion(self, request):
-        content = request.messages[-1].content
-        reply = content.partition("<reply>\n")[2].partition("\n</reply>")[0]
-        code = re.search(r"Verdict (\w+): SCORE", content)[1]
-        return f"Verdict {code}: {0.9 if '1' in reply else 0.1}"
 
 
 def config_of(folder, **changes):
@@ -78,9 +62,7 @@ def test_the_ledger_names_each_label_once_and_is_exact_after_a_stop(tmp_path):
     assert {"labels/share", "labels/pseudo", "audit/pseudo_right"} <= rows[0].keys()
 
     parts = config_of(tmp_path / "parts", **changes)
-    with open_training(parts) as session:
-        finish_step(session, 0, train_step(session, 0))
-        train_step(session, 1)  # notes labels and is killed before it is saved
+    train_killed(parts, 1)  # labels are noted, and nothing is saved
     again = train(parts)
     assert again.folder.labels.read_text() == whole.folder.labels.read_text()
     assert same_weights(weights_of(again), weights_of(whole))
@@ -94,7 +76,7 @@ def test_the_ledger_names_each_label_once_and_is_exact_after_a_stop(tmp_path):
         {"rewards": {"labels": 0.5, "peer_weight": "routed"}},
         {
             "rewards": {"labels": 0.0, "pseudo": "verified", "judge_pseudo": True},
-            "endpoints": {"judge": {"policy": f"{__name__}:Reader"}},
+            "endpoints": {"judge": {"policy": f"{Reader.__module__}:Reader"}},
             "verifier": {"endpoint": "judge", "beside_truth": True, "max_tokens": 4000},
         },
         {
@@ -136,10 +118,7 @@ def test_the_measured_weight_of_votes_is_exact_after_a_stop_and_reads_labels_alo
     assert rows[0]["labels/vote_weight"] == 0
     assert "labels/votes_right" in rows[-1]
     parts = config_of(tmp_path / "parts", **changes)
-    with open_training(parts) as session:
-        for step in range(2):
-            finish_step(session, step, train_step(session, step))
-        train_step(session, 2)  # measures and is killed before it is saved
+    train_killed(parts, 2)  # the votes are measured, and nothing is saved
     again = train(parts)
     assert again.ema == whole.ema
     assert same_weights(weights_of(again), weights_of(whole))

@@ -137,10 +137,7 @@ def test_only_solutions_and_evaluations_of_the_window_reach_a_prompt(thinking_to
 @pytest.mark.parametrize("order", ["per_debate", "per_viewer"])
 @pytest.mark.parametrize("own", [False, True])
 def test_a_message_of_a_conversation_holds_the_newest_work_of_the_others_alone(prompts, order, own):
-    names, ways = (
-        [f"PersonaName{name_of(n)}" for n in range(4)],
-        [f"wayof{name_of(n)}x" for n in range(4)],
-    )
+    names, ways = ([f"PersonaName{name_of(n)}" for n in range(4)], [f"wayof{name_of(n)}x" for n in range(4)])
     config = DebateConfig(
         num_agents=4,
         num_rounds=3,

@@ -305,10 +305,7 @@ def test_it_cannot_be_trained():
         asyncio.run(OpenAIPolicy("http://localhost/v1", "m").update(None, 1))
 
 
-RECIPE = {
-    "debate": {"num_rounds": 1, "max_tokens": 30},
-    "model": {"policy": "openai", "name_or_path": "m"},
-}
+RECIPE = {"debate": {"num_rounds": 1, "max_tokens": 30}, "model": {"policy": "openai", "name_or_path": "m"}}
 WITHOUT = """
 import sys
 class Absent:

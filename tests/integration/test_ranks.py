@@ -38,7 +38,6 @@ def test_ranks_learn_what_one_process_does_and_take_up_its_state(tmp_path):
             assert found["metrics"] < 1e-3, name
 
 
-PAIR = ["K7", "Q2"]
 RECIPE = {
     "env": {"kind": "pair_sum", "levels": [1], "limit": 40},
     "held_out": {"every": 0},
@@ -148,19 +147,11 @@ def test_a_rank_that_is_killed_ends_the_run_and_what_is_saved_is_said(rank, home
     trained(home, 1, "run", f"train.steps={newest + 1}", "run.allow_changes=['train.steps']")
 
 
-@pytest.mark.parametrize(
-    ("override", "said"),
-    [
-        ("model.device=cuda:1", "model.device"),
-        ("model.dtype=float16", "model.dtype=float16: cannot be trained by several ranks"),
-        ("learner.loss=ppoo", "learner.loss: unknown loss"),
-    ],
-)
-def test_what_ranks_cannot_do_is_one_line_that_names_the_key(override, said, home):
-    with training(home, 2, "run", override) as process:
+def test_what_ranks_cannot_do_is_one_line_that_names_the_key(home):
+    with training(home, 2, "run", "model.dtype=float16") as process:
         _, err = process.communicate()
     assert process.returncode != 0
-    assert said in our_lines(err)[0]
+    assert "model.dtype=float16: cannot be trained by several ranks" in our_lines(err)[0]
     assert not (home / "run").exists()
 
 

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(not DATA, reason="set DEBATE_TEST_DATA to the fo
 SETS = [
     ("gsm8k", "train", "gsm8k_train", 7473),
     ("gsm8k", "test", "gsm8k_test", 1319),
-    ("math", "train", "math_train", 7500),
+    pytest.param("math", "train", "math_train", 7500, marks=pytest.mark.slow),
     ("math500", "test", "math500", 500),
     ("aime24", "test", "aime24", 30),
     ("aime25", "test", "aime25", 30),

@@ -35,12 +35,14 @@ def test_tasks_take_turns_and_a_smaller_limit_is_a_prefix(gym, problems):
     assert len({one.question for one in problems}) == 9
 
 
+@pytest.mark.slow
 def test_splits_share_no_question(gym):
     drawn = {split: gym.problems(split=split, limit=24, seed=3) for split in ("train", "validation", "test")}
     questions = [{one.question for one in of} for of in drawn.values()]
     assert len(set().union(*questions)) == 3 * 24
 
 
+@pytest.mark.slow
 def test_another_process_with_other_hashes_generates_the_same(problems):
     code = (
         "from envs import load_environment\n"

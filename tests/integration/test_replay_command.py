@@ -59,13 +59,10 @@ def test_what_was_found_is_kept_where_the_reader_of_the_tables_goes_away(folder,
     [
         ("train.steps=3", "train.steps=3: "),
         ("reward.peer=copeland", "did you mean 'rewards.peer'?"),
-        ("rewards.pear=copeland", "unknown key 'pear'; did you mean 'peer'?"),
         ("rewards.peer=borda", "unknown peer rule 'borda'"),
-        ("advantages.baseline=rae", "unknown key 'baseline'"),
         ("--steps 5..2", "--steps '5..2': write A, A.."),
         ("--steps x", "--steps 'x': write A, A.."),
         ("rewards.truth_weight=0.1 --out .", "is not empty"),
-        ("--json nowhere/figures.json", "--json nowhere/figures.json: cannot be written"),
     ],
 )
 def test_what_cannot_be_is_one_line(replay, arguments, said):

@@ -56,6 +56,7 @@ def test_a_report_is_a_page_and_a_json_file_with_the_answers_first(report, examp
     assert page.index("Did it learn?") < page.index(command) < page.index('<details class="folded section')
 
 
+@pytest.mark.slow
 def test_a_filter_and_an_inspector(report, example, home):
     arguments = ("--filter", 'level:"Level 1"', "--out", "of-level-1", "--inspector", "http://127.0.0.1:8000")
     code, _, err = report("example", *arguments, "--json", "figures.json")
@@ -81,35 +82,23 @@ def test_nothing_of_others_is_written_over(report, example, home):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["nowhere"], "nowhere: there is no such folder"),
-        (["empty"], "empty: not the folder of a run (no transcripts in it)"),
-        (["file"], "file: not a folder"),
-        (["example", "--filter", "winner:green"], "winner"),
-        (["example", "--filter", "step:>900"], "example: contains no debates that step:>900 finds"),
-        (["example", "--inspector", "javascript:x"], "must begin with http:// or https://"),
-        (["example", "--json", "no/where.json"], "--json no/where.json: cannot be written"),
-        (["example", "--out", "file"], "file: is not a folder; choose another --out"),
-        (["newer"], "schema: version 99; this version of debate-rl only reads 1"),
-        (["broken"], "broken: contains no debates; damaged: step 0"),
-        (["odd"], "line 1: debate.turns[0].parsed.solution: expected array"),
+        ("nowhere", "nowhere: there is no such folder"),
+        ("empty", "empty: not the folder of a run (no transcripts in it)"),
+        ("example --filter step:>900", "example: contains no debates that step:>900 finds"),
+        ("example --inspector javascript:x", "must begin with http:// or https://"),
+        ("example --out file", "file: is not a folder; choose another --out"),
+        ("broken", "broken: contains no debates; damaged: step 0"),
     ],
 )
 def test_what_cannot_be_is_one_line(report, example, home, arguments, said):
     (home / "empty").mkdir(exist_ok=True)
     (home / "file").write_text("")
     line = json.loads((example / "transcripts" / "step_000000.jsonl").read_text().splitlines()[0])
-    turns = [turn | {"parsed": turn["parsed"] | {"solution": "x"}} for turn in line["debate"]["turns"]]
-    for name, change in (
-        ("newer", {"schema": 99}),
-        ("broken", {"correct": 7}),
-        ("odd", {"debate": line["debate"] | {"turns": turns}}),
-    ):
-        (home / name / "transcripts").mkdir(parents=True, exist_ok=True)
-        shard = home / name / "transcripts" / "step_000000.jsonl"
-        shard.write_text(json.dumps(line | change) + "\n")
-    code, out, err = report(*arguments)
-    assert (code, out) == (2, "")
-    assert err.count("\n") == (3 if "winner:green" in arguments else 1)  # with a caret
+    broken = home / "broken" / "transcripts" / "step_000000.jsonl"
+    broken.parent.mkdir(parents=True, exist_ok=True)
+    broken.write_text(json.dumps(line | {"correct": 7}) + "\n")
+    code, out, err = report(*arguments.split())
+    assert (code, out, err.count("\n")) == (2, "", 1)
     assert said in err
     assert not list((home / "empty").iterdir())
 

@@ -1,60 +1,35 @@
 """The report's page in a real browser: light, dark and print, with hostile names; skips without Chromium."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from benchmarks.known_judges import Judges, known_records, made_solutions
-from debate import DebateConfig
-from debate.personas import PERSONAS
 from debate_rl.reports.document import Chart, Document, Section, Series
 from debate_rl.reports.pages import as_html
 from debate_rl.reports.report import judge_run, whole_report
-from transcripts import write_step
-
-EVIL = (
-    "<script>window.evil=1</script>",
-    '"><img src=http://203.0.113.1/x onerror=window.evil=1>',
-    "</text></svg><iframe src=javascript:window.evil=1></iframe>$\\frac{1}{2}$\u202e",
-)
 
 
-def hostile_run(folder: Path) -> str:
-    """Write a run whose personas, problems, levels and sources are markup."""
-    personas = tuple(replace(one, name=name) for one, name in zip(PERSONAS, EVIL, strict=False))
-    config = DebateConfig(num_agents=3, num_rounds=2, personas=personas, order="per_viewer")
-    solved = [
-        replace(one, problem=replace(one.problem, id=f"{evil}{n}", level=evil, source=f"/{evil}"))
-        for n, (one, evil) in enumerate(zip(made_solutions(24, seed=1), EVIL * 8, strict=True))
-    ]
-    records = list(known_records(solved, Judges(0.8), config, debates=72))
-    for step in {record.step for record in records}:
-        write_step(folder / "transcripts", step, [one for one in records if one.step == step], tokens=False)
-    return str(folder)
-
-
-def drawn() -> Section:
+def drawn(hostile: str) -> Section:
     """A section of every kind of chart, long names among them."""
     steps = tuple(float(step) for step in range(300))
     curve = Series("a curve", steps, steps, tuple(x - 9 for x in steps), tuple(x + 9 for x in steps))
-    bars = Series(EVIL[0], (0.0, 1.0), (0.2, None), (0.1, None), (0.4, None))
+    bars = Series(hostile, (0.0, 1.0), (0.2, None), (0.1, None), (0.4, None))
     return Section(
         "drawn",
         "Drawn",
         (
             Chart("many", "Many", "step", "a long label", (curve, replace(curve, label="b" * 80))),
-            Chart("names", "Names", "x", "y", (bars,), "bars", ticks=("n" * 90, EVIL[1])),
+            Chart("names", "Names", "x", "y", (bars,), "bars", ticks=("n" * 90, hostile)),
             Chart("standing", "Standing", "x", "y", (bars, replace(bars, label="c")), "bars"),
         ),
     )
 
 
 @pytest.fixture(scope="module")
-def page_file(tmp_path_factory):
+def page_file(tmp_path_factory, hostile_run, hostile_texts):
     folder = tmp_path_factory.mktemp("page")
-    judged = judge_run(hostile_run(folder / "run"))
-    report: Document = whole_report([judged, replace(judged, run="b")], more=[drawn()])
+    judged = judge_run(str(hostile_run))
+    report: Document = whole_report([judged, replace(judged, run="b")], more=[drawn(hostile_texts[0])])
     (folder / "report.html").write_text(as_html(report), encoding="utf-8")
     (folder / "one.html").write_text(as_html(whole_report([judged])), encoding="utf-8")
     (folder / "linked.html").write_text(as_html(report, "http://127.0.0.1:1"), encoding="utf-8")
@@ -83,16 +58,16 @@ def open_page(browser, page_file):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["report.html", "linked.html"])
-def test_nothing_is_loaded_or_run(open_page, page_file, name):
+def test_nothing_is_loaded_or_run(open_page, page_file, hostile_texts, name):
     page, asked, said = open_page(name=name)
     assert asked == [page_file.with_name(name).as_uri()]
     assert said == []
-    assert page.evaluate("window.evil === undefined")
+    assert page.evaluate("window.ran === undefined")
     assert page.locator("script, iframe, img, object, embed, form").count() == 0
-    for name in EVIL[:2]:
-        assert page.get_by_text(name).count() > 0  # shown as it was written
+    for text in hostile_texts[:2]:
+        assert page.get_by_text(text).count() > 0  # shown as it was written
     page.locator("details").evaluate_all("all => all.forEach(one => one.open = true)")
-    assert page.evaluate("window.evil === undefined")
+    assert page.evaluate("window.ran === undefined")
 
 
 @pytest.mark.slow

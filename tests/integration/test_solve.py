@@ -289,21 +289,6 @@ def test_rungs_that_the_protocol_does_not_allow_are_said_and_left_out(climb):
     assert "swiss: left out:" in out
 
 
-@pytest.mark.parametrize(
-    ("words", "line"),
-    [
-        ("--rungs swis", "--strategies swis: is unknown; did you mean 'swiss'?"),
-        ("r.toml", "r.toml: is given twice"),
-        ("--weights best", "--weights best: r.toml is a recipe"),
-        ("--on gsm8k=none.jsonl", "none.jsonl"),
-        ("--out train.jsonl", "train.jsonl"),
-    ],
-)
-def test_a_mistake_of_a_ladder_is_one_line(climb, words, line):
-    code, _, err, *_ = climb("r.toml", *words.split())
-    assert (code, line in err.splitlines()[-1]) == (2, True), err
-
-
 def test_chat_goes_on_forgets_and_ends(solver, tmp_path):
     said = "hello\n\nagain\n/reset\nonce more\n/quit\nnever\n"
     more = ("--system", "Be brief.", "--json", "c.json")

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 import debate_rl
-from debate.policies.scripted import ScriptedPolicy
 from debate_rl.config import Config
 from debate_rl.config.recipes import ConfigError, load_config
 from debate_rl.inference.server import Server
@@ -19,6 +18,7 @@ from transcripts import read_records
 
 from .conftest import merged, model_that_says
 from .model_server import Answer, chat, serving
+from .protocol_runs import Reader, opinion, verdict
 
 RECIPE = Path(debate_rl.__file__).parents[1] / "configs/writing/qwen3_4b.toml"
 TEXTS = [text + " " * n for text in ("Rain.", "\\boxed{1}", "\\boxed{2}", "Verdict: 1") for n in range(20)]
@@ -35,24 +35,6 @@ SMALL = {
 }
 
 
-def verdict(request, value):
-    code = re.search(r"Verdict (\w+): SCORE", request)[1]
-    return f"So.\nVerdict {code}: {value}"
-
-
-def opinion(content: str) -> str:
-    """Short replies are fine; a boxed 1 is held for right."""
-    reply = content.partition("<reply>\n")[2].partition("\n</reply>")[0]
-    return verdict(content, {"Rain.": 0.75, "\\boxed{1}": 1}.get(reply, 0))
-
-
-class Reader(ScriptedPolicy):
-    """A verifier model of one's own."""
-
-    def __init__(self) -> None:
-        super().__init__(lambda request: opinion(request.messages[-1].content), tokens=True)
-
-
 def rows(kinds=("rubric", "number")):
     for n in range(8):
         if "rubric" in kinds:
@@ -61,7 +43,7 @@ def rows(kinds=("rubric", "number")):
             yield {"id": f"n{n}", "question": f"Is {n} odd?", "answer": 1 + n % 2, "kind": "number"}
 
 
-READ_BY = f"{__name__}:Reader"
+READ_BY = f"{Reader.__module__}:Reader"
 READER = {"endpoints": {"judge": {"policy": READ_BY}}}
 
 
@@ -135,30 +117,7 @@ def serve():
 
 def served(server, **more):
     judge = {"model": "judge-7b", "base_url": server.url, "timeout_s": 5}
-    return {
-        "endpoints": {"judge": judge},
-        "verifier": {"endpoint": "judge", "beside_truth": True, **more},
-    }
-
-
-@pytest.mark.slow
-def test_a_server_scores_at_a_cost_that_is_counted_and_a_second_run_asks_nothing_anew(tmp_path, serve):
-    server = serve(lambda content: (200, opinion(content)))
-    first = read_metrics(train(config_of(tmp_path, **served(server))).folder.metrics)
-    requests = sum(line["verifier/requests"] for line in first)
-    for line in first:
-        assert line["verifier/tokens/prompt"] == 100 * line["verifier/requests"]
-        assert line["verifier/tokens/generated"] == 10 * line["verifier/requests"]
-    kept = [json.loads(line) for line in (tmp_path / "verdicts.jsonl").read_text().splitlines()]
-    assert {line["model"] for line in kept} == {"judge-7b"}
-    asked = len(server.asked)
-    assert len(kept) == asked - 1 >= requests  # and the one that looks whether it answers
-    second = train(config_of(tmp_path, **served(server), run={"dir": str(tmp_path / "again")}))
-    assert len(server.asked) == asked + 1  # the one at the start
-    same = ("loss", "reward/verdict/mean", "verifier/score", "eval/verifier/direct/score")
-    for one, other in zip(first, read_metrics(second.folder.metrics), strict=True):
-        assert {n: one.get(n) for n in same} == {n: other.get(n) for n in same}
-        assert other["verifier/requests"] == 0
+    return {"endpoints": {"judge": judge}, "verifier": {"endpoint": "judge", "beside_truth": True, **more}}
 
 
 @pytest.mark.slow
@@ -177,20 +136,6 @@ def test_a_server_that_fails_during_the_run_ends_it_with_its_steps_saved(tmp_pat
     assert [path.name for path in (tmp_path / "run/checkpoints").glob("step_*")] == ["step_000001"]
     state["fails"] = False
     assert train(config).step == 2
-
-
-@pytest.mark.slow
-def test_nonsense_gives_no_signal_and_is_counted(tmp_path, serve, monkeypatch):
-    monkeypatch.setattr("envs.rubrics.model.MOST_WITHOUT", 1)
-    server = serve(lambda _: (200, "I would give it a ten."))
-    session = train(config_of(tmp_path, ("rubric",), **served(server), held_out={"limit": 0}))
-    for record in read_records(tmp_path / "run/transcripts"):
-        assert {score for row in record.verdicts.scores for score in row} <= {None, "missing"}
-        pairs = zip(record.verdicts.scores, record.rewards.truth, strict=True)
-        assert all(reward == ((0.0,) if score == ("missing",) else (None,)) for score, reward in pairs)
-    lines = read_metrics(session.folder.metrics)
-    assert all(line["verifier/without/no_verdict"] > 0 and line["verifier/verdicts"] == 0 for line in lines)
-    assert all("verifier/score" not in line and "accuracy" not in line for line in lines)
 
 
 @pytest.mark.slow

@@ -255,7 +255,7 @@ def run():
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=150)
 @given(text=FILTERS)
 def test_sql_finds_what_looking_finds(run, text: str):
     store, values = run
@@ -271,7 +271,7 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(deadline=None, max_examples=500)
+@settings(deadline=None, max_examples=200)
 @given(st.lists(PIECES | st.text(max_size=3), max_size=12).map("".join))
 def test_a_filter_is_read_or_refused_with_its_place(run, text: str):
     store, _ = run

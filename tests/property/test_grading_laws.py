@@ -1,5 +1,6 @@
 """Laws of extraction and of the exact path, over arbitrary and over number-like text."""
 
+import re
 import sys
 from contextlib import contextmanager, suppress
 from fractions import Fraction
@@ -15,11 +16,12 @@ from envs.answers.notation import clean, in_latex, sides, spelling
 from envs.answers.numbers import _LARGE, _SMALL, _TENS, SCALES, parse_number, without_unit, words_value
 from envs.answers.parts import parts_of
 from envs.answers.structures import same_structure
-from envs.answers.words import letter_of, same_time
+from envs.answers.words import letter_of, normal_text, same_text, same_time
 from envs.grading.exact import exact
 from envs.grading.extraction import joined
 from envs.grading.limits import heavier, refusal
 from envs.grading.strictness import breaks_form, same_spelling
+from envs.instructions.ifeval import bullets
 from envs.types import MODES
 
 PIECES = [
@@ -317,3 +319,20 @@ def test_of_a_gold_beyond_the_bounds_nothing_but_its_spelling_is_compared(gold):
         found = grader.same_answer("5", gold)
         assert (found.verdict, found.method[:13]) == (None, "gold refused:")
         assert grader.same_answer(gold, gold).verdict is True
+
+
+TEXT = st.text(st.characters() | st.sampled_from("*-<>[].?!\"'\n ,pPsS"))
+
+
+@given(TEXT, TEXT)
+def test_text_answers_are_compared_without_an_exception(answer, gold):
+    assert same_text(gold.split("\n")[0], gold)
+    assert same_text(answer, gold) == any(normal_text(answer) == normal_text(one) for one in gold.split("\n"))
+    assert normal_text(normal_text(answer)) == normal_text(answer)
+
+
+@given(st.text(st.sampled_from("*-a \n\t\r\x1d"), max_size=30))
+def test_bullets_are_those_of_the_published_expressions(response):
+    published = (r"^\s*\*[^\*].*$", r"^\s*-.*$")
+    found = sum(len(re.findall(pattern, response, flags=re.MULTILINE)) for pattern in published)
+    assert bullets(response) == found

@@ -81,7 +81,7 @@ def _check(text: str, parsed: ParsedTurn) -> None:
     assert starts == sorted(starts)
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(any_text)
 def test_any_text_is_read_as_a_reply_or_as_a_comparison(text: str) -> None:
     for whole in (text, f"<solution>a</solution><comparison>{text}</comparison>"):
@@ -253,7 +253,7 @@ def test_who_quotes_what_was_shown_casts_no_vote_with_it_and_moves_no_section(te
     assert votes == [("M4", "Q2", "left")]
 
 
-@settings(max_examples=600)
+@settings(max_examples=300)
 @given(mutated_replies())
 def test_mutated_replies_never_vote_for_strangers_or_oneself(text: str) -> None:
     _check(text, _read(text))

@@ -123,7 +123,7 @@ RECORDS = st.builds(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(st.lists(RECORDS, max_size=2))
 def test_what_is_read_is_what_was_written(records: list[Record]):
     with tempfile.TemporaryDirectory() as folder:

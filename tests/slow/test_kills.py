@@ -145,22 +145,6 @@ def test_runs_stopped_by_signals_at_drawn_calls_end_as_the_one_left_alone(forked
         assert all(line.startswith("stopped by SIG") for line in told), told
 
 
-def test_runs_killed_at_drawn_times_end_as_the_one_left_alone(forked, straight, tmp_path):
-    expected, counts = straight
-    rng, story = Random(SEED), []
-    for _ in range(8):
-        process = forked(tmp_path / "run", tmp_path / "log")
-        time.sleep(rng.random() * counts["seconds"])
-        process.kill()  # one that has just ended is none the worse for it
-        process.join()
-        story.append(process.exitcode)
-        assert process.exitcode in (0, -signal.SIGKILL), (tmp_path / "log").read_text()
-    process = forked(tmp_path / "run", tmp_path / "log")
-    process.join()
-    assert process.exitcode == 0, (tmp_path / "log").read_text()
-    assert_same(tmp_path / "run", expected, story)
-
-
 def command(*, cwd: Path, recipe: Path) -> list[str]:
     """Write the recipe and return ``debate train`` of it, to be run in a folder with room for ./run."""
     import mortal_run

@@ -491,6 +491,7 @@ def test_calls_are_scored_where_the_sign_is_known_and_by_start():
     assert found["brier"] == pytest.approx((1 - certainty([0.1, 0.3])) ** 2)
 
 
+@pytest.mark.slow
 def test_tables_and_figure_are_of_the_cells(tmp_path):
     cells = [
         cell(winners=(0.6, 0.55, 0.6)),

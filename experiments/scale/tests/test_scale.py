@@ -64,6 +64,7 @@ def test_no_step_is_shorter_than_its_slowest_debate(gpus, debates, seed):
     assert -1e-9 <= one.idle < 1
 
 
+@pytest.mark.slow
 def test_more_gpus_are_not_slower_and_every_plan_has_a_row():
     rows = list(simulated(16, made_up(debates=20), Speed()))
     free = [one.step_s for plan, one in rows if not plan.lock_step and not plan.async_level]

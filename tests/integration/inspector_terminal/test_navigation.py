@@ -182,21 +182,6 @@ async def test_the_grid_chooses_the_turn(run, drive):
         assert (grid.chosen.agent, grid.chosen.round) == (0, 2)
 
 
-@pytest.mark.slow
-async def test_every_panel_and_back(run, drive):
-    wanted = {"v": "votes on round 1", "w": "peer reward", "p": "gives the same result for all 9 turns"}
-    wanted |= {"a": "equal answers have the same letter", "k": "solution  generator", "i": "What is 0 + 1?"}
-    wanted |= {"r": "no replay of this run", "m": "advantage  generator +0.25"}
-
-    async with drive(run) as session:
-        await session.press("d", "enter")
-        for key, words in wanted.items():
-            assert words in await session.press(key), key
-        await session.press("v", "escape")
-        assert "advantage  generator" in session.text
-        assert isinstance(session.app.screen, DebateScreen)
-
-
 WAYS = {Runs: (), Steps: ("enter",), Debates: ("enter", "d"), DebateScreen: ("enter", "d", "enter")}
 
 
@@ -243,3 +228,35 @@ async def test_a_panel_that_takes_long_does_not_leave_the_one_before_under_its_n
         go_on.set()
         await session.settle()
         assert "reading…" not in session.text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [(80, 24), (40, 10), (160, 50), (20, 6)])
+async def test_resizing_loses_nothing(run, drive, size):
+    async with drive(run) as session:
+        await session.press("d", "down", "enter", "down", "v")
+        before = session.app.screen.query_one("#main", Lines).plain
+        await session.pilot.resize_terminal(*size)
+        await session.settle()
+        assert session.app.screen.query_one("#main", Lines).plain == before
+        assert all(len(row) <= size[0] for row in session.text.splitlines())
+        side = session.app.screen.query_one("#side", Lines)
+        assert side.display == (size[0] >= 120)
+        await session.press("escape", "escape")
+        assert session.app.screen.query_one(Listing).current.id == "0.1"
+
+
+async def test_a_click_moves_the_cursor_and_a_second_one_opens(run, drive):
+    async with drive(run) as session:
+        await session.press("d")
+        await session.pilot.click("#debates", offset=(10, 4))
+        await session.settle()
+        assert session.app.screen.query_one(Listing).cursor == 3
+        await session.pilot.click("#debates", offset=(10, 4))
+        await session.settle()
+        assert isinstance(session.app.screen, DebateScreen)
+        assert session.app.screen.id_shown == "0.3"
+        await session.pilot.click("#grid", offset=(45, 2))
+        await session.settle()
+        chosen = session.app.screen.query_one(Grid).chosen
+        assert (chosen.agent, chosen.round) == (1, 1)

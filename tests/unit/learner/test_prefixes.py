@@ -210,22 +210,6 @@ def conversations(*, seed=0, rounds=5):
     return rows
 
 
-def test_conversations_are_read_once_and_give_the_same_update():
-    """(50 + 2 x 4) and of each agent 5 replies of 6 and 4 messages of 8; the last token predicts nothing."""
-    rows = conversations()
-    assert [len(star) for star in stars(rows)] == [10, 10]
-    changes = {"minibatches": 2, "micro_batch_tokens": 400}
-    shared, counts = learnt(qwen3(), conversations, share=True, **changes)
-    plain, expected = learnt(qwen3(), conversations, share=False, **changes)
-    for one, other in zip(shared, plain, strict=True):
-        torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-5)
-    assert counts[0]["loss"] == pytest.approx(expected[0]["loss"], rel=1e-4)
-    assert (
-        counts[0]["row_tokens"] == sum(len(row.input_ids) for row in rows) == 4 * (5 * 54 + 5 * 6 + 10 * 14)
-    )
-    assert counts[0]["read_tokens"] == 2 * (50 + 2 * (4 + 5 * 6 + 4 * 8 - 1))
-
-
 def growing(*, seed=0, rounds=5):
     """Rows of two debates of two agents who are shown all rounds, 40 tokens each, and 3 of their own."""
     rng = np.random.default_rng(seed)
@@ -241,14 +225,21 @@ def growing(*, seed=0, rounds=5):
     return rows
 
 
-def test_a_history_that_grows_is_read_once_and_gives_the_same_update():
-    """Of a debate 50 + 4 x 40 tokens that are shown, and of each of 10 rows 3 + 6 - 1."""
-    assert [len(star) for star in stars(growing())] == [10, 10]
-    shared, counts = learnt(qwen3(), growing, share=True, micro_batch_tokens=600)
-    plain, _ = learnt(qwen3(), growing, share=False, micro_batch_tokens=600)
+# Of a conversation 50 + 2 x 4, and of each agent 5 replies of 6 and 4 messages of 8, of which the last token
+# predicts nothing; of a growing history 50 + 4 x 40 tokens that are shown, and of each of 10 rows 3 + 6 - 1.
+@pytest.mark.parametrize(
+    ("rows_of", "read"), [(conversations, 50 + 2 * (4 + 5 * 6 + 4 * 8 - 1)), (growing, 50 + 4 * 40 + 10 * 8)]
+)
+def test_what_grows_is_read_once_and_gives_the_same_update(rows_of, read):
+    assert [len(star) for star in stars(rows_of())] == [10, 10]
+    changes = {"minibatches": 2, "micro_batch_tokens": 600}
+    shared, counts = learnt(qwen3(), rows_of, share=True, **changes)
+    plain, expected = learnt(qwen3(), rows_of, share=False, **changes)
     for one, other in zip(shared, plain, strict=True):
         torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-5)
-    assert counts[0]["read_tokens"] == 2 * (50 + 4 * 40 + 10 * 8)
+    assert counts[0]["loss"] == pytest.approx(expected[0]["loss"], rel=1e-4)
+    assert counts[0]["row_tokens"] == sum(len(row.input_ids) for row in rows_of())
+    assert counts[0]["read_tokens"] == 2 * read
 
 
 def test_a_star_is_cut_where_it_does_not_fit(debate_rows):

@@ -52,16 +52,6 @@ def test_shaping_has_its_own_baseline_and_is_added_to_the_rest():
     assert second.generator == pytest.approx(-0.8)
 
 
-def test_what_everybody_earns_alike_teaches_nothing():
-    turns = [turn_of(0, 0, truth=1.0, shaping=0.3), turn_of(0, 0, debate=1, truth=0.0, shaping=0.3)]
-    rewards = RewardConfig(truth_weight=1.0, novelty_bonus=0.3)
-    config = AdvantageConfig.model_validate({"truth": {"scale": "none"}})
-    assert [part and part.generator for part in turn_advantages(turns, rewards, config, {}).turns] == [
-        0.5,
-        -0.5,
-    ]
-
-
 def test_shaping_is_added_to_mixed_rewards_too_and_can_be_all_there_is():
     turns = [turn_of(0, 0, shaping=0.3), turn_of(0, 0, debate=1, shaping=0.1)]
     rewards = RewardConfig(novelty_bonus=0.3, mix="rewards")

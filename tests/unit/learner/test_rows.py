@@ -1,15 +1,22 @@
+import asyncio
 from dataclasses import replace
+from itertools import count
 
+import msgspec
 import numpy as np
 import pytest
 
 from debate.config import DebateConfig
 from debate.parsing import parse_turn
-from debate.personas import PERSONAS
-from debate.types import Completion, Debate, Problem, Turn, TurnId, Vote
+from debate.personas import PERSONAS, Persona
+from debate.policies.scripted import END_TOKEN, ScriptedPolicy
+from debate.tools import Ran
+from debate.types import Completion, Debate, Message, Problem, SampleRequest, Turn, TurnId, Vote
+from debate_rl.inference.tools import ToolPolicy
 from learner import AdvantageConfig, Row, TurnAdvantage, make_rows, transitions_of, turn_advantages
 from learner.advantages.context_effects import context_of, right_by_debate, sides_of
 from learner.rows import token_advantages
+from learner.types import Transition
 from rewards import RewardConfig
 from rewards.types import Rewards
 
@@ -173,3 +180,48 @@ def test_a_critics_tokens_get_its_advantage_and_the_votes_beside_it_that_of_the_
     stream = np.array([0, 4, 4, 2, 1], np.int8)
     part = TurnAdvantage(1.0, 2.0, -0.5, critic=3.0)
     assert token_advantages(stream, part).tolist() == [0.0, 3.0, 3.0, 1.5, 1.0]
+
+
+FIRST, SECOND = "<solution>```python\n1\n```\n", "so:\n```python\n2\n```"
+LAST = "\\boxed{4}</solution><comparison>K7 > Q2</comparison>"
+REQUEST = SampleRequest((Message("user", "?"),), 1.0, 400, ("</comparison>",), 7, "d", TurnId(0, 0))
+
+
+class Numbered(ScriptedPolicy):
+    """Every token that is sampled has a log-probability of its own: -1, -2, ..."""
+
+    def __init__(self, *pieces):
+        self.values = count(1)
+        written = iter(pieces)
+        super().__init__(lambda _: next(written), tokens=True)
+
+    async def sample(self, request):
+        piece = await super().sample(request)
+        return msgspec.structs.replace(piece, logprobs=tuple(-float(next(self.values)) for _ in piece.tokens))
+
+
+def test_a_row_of_two_programs_learns_what_was_sampled_alone(programs):
+    programs.results = dict.fromkeys(("1\n", "2\n"), Ran("ok", "Q2 > K7\n"))  # a vote
+    reply = asyncio.run(ToolPolicy(Numbered(FIRST, SECOND, LAST), programs).sample(REQUEST))
+    block = "```output\nQ2 > K7\n```\n"
+    assert reply.text == f"{FIRST}{block}{SECOND}\n{block}{LAST}"
+    parsed = parse_turn(reply.stated, handles=("A2", "K7", "Q2"), own="A2", due=True)
+    turn = Turn(TurnId(0, 0), "A2", (), reply, parsed)
+    transition = Transition(turn, Persona("p", "", 1.0), "p")
+    [row] = make_rows([transition], [TurnAdvantage(2.0, -3.0, None)], AdvantageConfig())
+    here = slice(len(reply.prompt_tokens), None)
+    sampled = (
+        [1] * len(FIRST) + [0] * len(block) + [1] * len(SECOND) + [0] * len(f"\n{block}") + [1] * len(LAST)
+    )
+    assert row.action_mask[here].tolist() == [bool(one) for one in sampled]
+    # an end token was sampled behind the second program, with the next number, and taken back
+    own = len(FIRST) + len(SECOND)
+    numbers = [*range(1, own + 1), *range(own + 2, own + 2 + len(LAST))]
+    assert row.sampling_logprobs[here][row.action_mask[here]].tolist() == [-float(one) for one in numbers]
+    assert not row.sampling_logprobs[here][~row.action_mask[here]].any()
+    assert END_TOKEN not in row.input_ids
+    vote = len("<comparison>K7 > Q2</comparison>")
+    expected = np.where(sampled, 2.0, 0.0)
+    expected[-vote:] = -3.0
+    assert row.advantages[here].tolist() == expected.tolist()
+    assert (row.stream[here] == 0).tolist() == [not one for one in sampled]

@@ -1,6 +1,5 @@
 import pytest
 from msgspec.structs import replace
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from debate.parsing import parse_turn
 from debate.types import Completion, Turn, TurnId
@@ -117,41 +116,10 @@ def test_without_offsets_one_token_a_character_is_understood(end):
     assert token_streams(turn, evaluation="judge").tolist() == [1] * 22 + [2] * (32 + end)
 
 
-CORPUS = [FULL, SOLVE_ONLY, "the quick brown fox: K7 beats Q2, M4 ties with K7"] * 4
-
-
-def byte_level_bpe() -> Tokenizer:
-    """Merges run over punctuation ("></"), so tokens straddle section borders; emoji are cut into bytes."""
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(vocab_size=330, initial_alphabet=alphabet, show_progress=False)
-    tokenizer.train_from_iterator(CORPUS, trainer)
-    return tokenizer
-
-
-def unigram_with_byte_fallback() -> Tokenizer:
-    pieces = [*sorted(set("".join(CORPUS)) - set("🙂π✓ï ")), "▁", "</", "><", "solution", "comparison"]
-    bytes_ = [f"<0x{byte:02X}>" for byte in range(256)]
-    vocabulary = [("<unk>", 0.0), *((piece, -2.0) for piece in pieces), *((byte, -9.0) for byte in bytes_)]
-    tokenizer = Tokenizer(models.Unigram(vocabulary, unk_id=0, byte_fallback=True))
-    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="never", split=False)
-    return tokenizer
-
-
-def word_piece() -> Tokenizer:
-    tokenizer = Tokenizer(models.WordPiece({"[UNK]": 0}, unk_token="[UNK]"))
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    trainer = trainers.WordPieceTrainer(vocab_size=120, special_tokens=["[UNK]"], show_progress=False)
-    tokenizer.train_from_iterator(CORPUS, trainer)
-    return tokenizer
-
-
-@pytest.mark.parametrize("build", [byte_level_bpe, unigram_with_byte_fallback, word_piece])
 @pytest.mark.parametrize("text", [FULL, SOLVE_ONLY, FULL + " 🙂 and on"])
-def test_three_kinds_of_tokenizers_agree_with_the_characters(build, text):
-    encoding = build().encode(text)
+def test_all_kinds_of_tokenizers_agree_with_the_characters(trained_tokenizer, text):
+    """Their tokens straddle the borders of sections, and bytes cut characters."""
+    encoding = trained_tokenizer.backend_tokenizer.encode(text, add_special_tokens=False)
     offsets = (*(start for start, _ in encoding.offsets), len(text))
     wanted = by_character(text, evaluation="judge")
     assert token_streams(turn_of(text, offsets), evaluation="judge").tolist() == [

@@ -1,6 +1,7 @@
 import json
 import os
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,9 @@ from debate.personas import PERSONAS
 from debate.types import Ballot, Completion, Debate, ParsedTurn, Problem, Span, Turn, TurnId, Vote
 from rewards import Rewards
 from transcripts import (
+    SCHEMA_VERSION,
     Record,
+    RunStore,
     ShardWriter,
     Timing,
     TranscriptError,
@@ -20,6 +23,7 @@ from transcripts import (
     write_step,
 )
 from transcripts.append import LineFile
+from transcripts.codec import to_line, token_line
 from transcripts.errors import TranscriptWriteError
 from transcripts.files import shard_paths
 from transcripts.store import set_aside_from
@@ -138,3 +142,25 @@ def test_nothing_is_written_through_a_link_or_into_a_pipe(tmp_path: Path):
             LineFile(tmp_path / name)
     assert mine.read_text() == "kept\n"
     assert not (tmp_path / "new").exists()
+
+
+GOLDEN = Path(__file__).parents[2] / "data/transcripts"
+LINE = GOLDEN / f"schema_{SCHEMA_VERSION}.jsonl"
+
+
+def test_the_line_is_written_as_it_was():
+    [record] = read_records(LINE)
+    assert json.loads(to_line(record, 0)) == json.loads(LINE.read_bytes())
+    arrays = token_line(record.debate)
+    assert arrays is not None
+    assert arrays + b"\n" == (GOLDEN / "tokens" / LINE.name).read_bytes()
+
+
+def test_an_index_holds_the_debate(tmp_path):
+    shutil.copy(LINE, tmp_path / "step_000000.jsonl")
+    with RunStore.open(tmp_path) as store:
+        assert store.damage == []
+        [row] = store.debates("winner:right text:solution tokens:>0")
+        completion = store.debate(row.id).debate.turns[0].completion
+    assert (completion.prompt_count, completion.token_count) == (3, 4)
+    assert row.facts.votes == 6

@@ -72,6 +72,16 @@ def test_a_resumed_run_knows_the_time_left_from_its_first_step(clock):
     assert pace.words() == "about 2 min left"
 
 
+def test_a_hundredth_of_a_debate_predicts_nothing(clock):
+    pace = Pace(48, 0.0, clock=clock)
+    clock.now += 200
+    pace.reach(0.01)
+    assert pace.words() == ""
+    clock.now += 200
+    pace.reach(24)
+    assert pace.words() == "about 6.7 min left"
+
+
 def test_only_the_last_ten_steps_count(clock):
     pace = Pace(100, recent=10, clock=clock)
     for done in range(1, 31):

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from debate.types import TurnId
 from rewards import RewardConfig, score_debate
-from rewards.truth import score_of, truth_reward
+from rewards.truth import flips, grade_of, is_right, right_share, round_accuracy, score_of, truth_reward
 
 WHOLE, PARTIAL = RewardConfig(), RewardConfig(truth_credit="partial")
 SHAPED = RewardConfig(truth_credit="partial", truth_correct=1.0, truth_wrong=-0.5, truth_missing=-0.25)
@@ -51,3 +51,27 @@ def test_a_debate_is_rewarded_by_either_rule_on_the_same_turns(finished_debate):
     assert sum(map(sum, partial)) == 0.5
     assert score_debate(debate, wrong, PARTIAL).truth == whole
     assert score_of(turns[0]) == 0.5
+
+
+TABLE = [[True, False, True], ["missing", True, True], [None, False, "missing"]]
+
+
+def test_missing_is_wrong_and_ungraded_takes_no_part():
+    assert right_share(grade for row in TABLE for grade in row) == 4 / 8
+    assert [round_accuracy(TABLE, round_) for round_ in (0, 1, 2, -1)] == [1 / 2, 1 / 3, 2 / 3, 2 / 3]
+    assert round_accuracy([[None], [None]], 0) is None
+    assert round_accuracy(None, 0) is None
+
+
+def test_flips_are_between_neighbouring_rounds_that_were_graded():
+    # agent 0: CW, WC; agent 1: WC, CC; agent 2: WW
+    assert flips(TABLE) == {"cc": 1, "cw": 1, "wc": 2, "ww": 1}
+    assert flips([[True, None, True]]) == flips(None) == dict.fromkeys(("cc", "cw", "wc", "ww"), 0)
+
+
+def test_a_turn_outside_the_table_has_no_grade():
+    assert grade_of(TurnId(1, 0), TABLE) == "missing"
+    assert [is_right(TurnId(1, 0), TABLE), is_right(TurnId(0, 2), TABLE)] == [False, True]
+    outside = (TurnId(0, 3), TurnId(3, 0), TurnId(-1, 0), TurnId(0, -1))
+    assert [grade_of(turn, TABLE) for turn in outside] == [None] * 4
+    assert is_right(TurnId(0, 0), None) is None
