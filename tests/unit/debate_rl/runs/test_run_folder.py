@@ -54,7 +54,7 @@ def test_another_configuration_is_refused_with_the_difference_and_nothing_is_los
     assert "debate.num_agents was 3, now 5; lr was 3e-05, now 1e-05; name was unset, now 'x'" in str(
         caught.value
     )
-    assert "choose another run.dir, set these back, or allow them by name: " in str(caught.value)
+    assert "choose another run.dir, restore these values, or allow the changes: " in str(caught.value)
     assert str(caught.value).endswith("""'run.allow_changes=["debate.num_agents", "lr", "name"]'""")
     assert (tmp_path / "a" / "config.toml").read_bytes() == before
 
