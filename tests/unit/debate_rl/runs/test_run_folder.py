@@ -86,7 +86,7 @@ def test_other_data_is_gone_on_with_where_it_is_allowed_by_name(tmp_path: Path):
     now = {"train.jsonl": "3", "test.jsonl": "2"}
     with pytest.raises(RunFolderError, match=r"train\.jsonl; restore the files") as caught:
         opened(tmp_path / "a", data_checksums=now, rules=ChangeRules(("run", "env")))
-    assert str(caught.value).endswith("""read now: 'run.allow_changes=["data"]'""")
+    assert str(caught.value).endswith("""changed problems: 'run.allow_changes=["data"]'""")
     run = opened(tmp_path / "a", data_checksums=now, rules=ChangeRules(("run", "data")))
     facts = json.loads(run.facts.read_text())
     assert facts["data"] == now
