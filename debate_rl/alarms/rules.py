@@ -29,7 +29,7 @@ from debate_rl.alarms.curves import (
 )
 from debate_rl.metrics.intervals import Numbers
 
-LONG = 2 * BASE  # of figures that jump with the problems of a step
+LONG = 2 * BASE  # for figures that vary much with the problems of a step
 MISMATCH = 0.01
 """The largest KL between sampler and trainer, in nats per token, that rounding explains."""
 STALL_S, STALL = 600.0, 5.0

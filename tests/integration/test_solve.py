@@ -350,6 +350,9 @@ def test_a_plan_counts_what_fits_and_how_many_problems_an_hour(debate_command, t
     assert "50 problems take 43 s, within the 5 h available" in out
     (tmp_path / "s.json").write_text('{"tokens_per_second": 100.0, "tokens_generated": 400, "problems": 4}')
     code, out, _ = debate_command(*words, "--measured", "s.json")
-    assert "measured:    100 tokens a second, 100 tokens a problem (measured): 3,600 problems an hour" in out
+    assert (
+        "measured:    100 tokens per second, 100 tokens per problem (measured): 3,600 problems per hour"
+        in out
+    )
     code, out, _ = debate_command(*words)
-    assert "measured:    nothing: --speed or --measured gives problems an hour" in out
+    assert "measured:    nothing: --speed or --measured gives problems per hour" in out
