@@ -267,7 +267,7 @@ async def test_the_same_problem_in_other_steps(run, drive):
         await session.press("down", "enter")
         assert isinstance(session.app.screen, Pager)
         shown = session.app.screen.query_one(Lines).plain
-        assert "[-only 0.1-]  {+1.1 alone+}" in shown
+        assert "[-only 0.1-]  {+only 1.1+}" in shown
         assert "votes: " in shown
         await session.press("escape", "o")
         assert isinstance(session.app.screen, DebateScreen)
