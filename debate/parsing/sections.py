@@ -1,8 +1,8 @@
 """Find the thinking and the three sections of a reply, as exact character spans, in linear time.
 
-A scanner is used instead of an XML parser because a reply is prose with a few tags. A recovering parser (lxml
-was tried first) refuses NUL and lone surrogates, invents elements for a ``<`` in mathematics, limits depth
-and size, and gives no character offsets, which the token streams need exactly. One regular expression with
+A scanner is used instead of an XML parser because a reply is prose with a few tags. An XML parser with error
+recovery, such as lxml, refuses NUL and lone surrogates, invents elements for a ``<`` in mathematics and
+limits depth and size. It gives no character offsets, which the token streams need. One regular expression with
 bounded repeats finds the tags. Everything after that walks the list of tags once.
 
 The rules, in the order in which they are applied:

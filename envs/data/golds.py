@@ -240,7 +240,7 @@ def choice(row: Record, choices: Choices) -> str:
 
 
 def letter(row: Record, choices: Choices) -> str:
-    """Return the letter of the right option; an option's text is not accepted, because "b" may be one."""
+    """Return the letter of the right option. Refuse an option's text, because a text may be "b"."""
     text = row.text("answer", "correct", "answer").upper()
     if len(text) != 1 or text not in LETTERS[: len(choices)]:
         field = row.field("answer", "correct", "answer")
