@@ -2,48 +2,20 @@
 
 import warnings
 
-import numpy as np
 import pytest
 
 from debate import DebateConfig, Problem, run_debates
 from debate.policies.scripted import ScriptedPolicy
-from debate.types import Message, SampleRequest, TurnId
 from debate_rl.config import Config
 from debate_rl.config.models import ModelConfig, TinyConfig
 from debate_rl.config.recipes import load_config
-from debate_rl.inference.local import LocalPolicy
 from debate_rl.metrics.answers import answer_metrics
 from debate_rl.metrics.debates import format_metrics
 from debate_rl.preflight.start import SchemeWarning, check_loss
 from learner import AdvantageConfig, LearnerConfig
 from learner.advantages import StreamSettings
-from learner.update.learner import Learner
-
-from ..unit.learner.conftest import row_of
 
 SOLVED, SILENT = "<solution>\\boxed{4}</solution>", "<solution>?</solution>"
-
-
-def test_sampler_and_trainer_have_the_same_distribution(make_tiny):
-    """At a temperature of 0.6 the first step's mismatch is rounding; a trainer at 1 is off by a third."""
-    model, tokenizer = make_tiny(["<solution>", "</solution>", " 1"], context_tokens=2048)
-    model.generation_config.top_k, model.generation_config.top_p = 1, 0.1  # what a hub model may bring along
-    said = (Message("user", "What is 2 + 2?"),)
-    asked = [SampleRequest(said, 0.6, 16, (), seed, "d", TurnId(0, 0)) for seed in range(16)]
-    completions = LocalPolicy(model, tokenizer).sample_all(asked)
-    assert len({completion.tokens for completion in completions}) == 16, "nothing but temperature shapes it"
-    mismatches = []
-    for temperature in (0.6, 1.0):
-        rows = []
-        for one in completions:
-            logprobs = np.array([0.0] * len(one.prompt_tokens) + list(one.logprobs), np.float32)
-            more = {"sampling_logprobs": logprobs, "temperature": temperature}
-            rows.append(row_of(one.prompt_tokens, one.tokens, [1.0] * len(one.tokens), **more))
-        learner = Learner(model, LearnerConfig(lr=1e-12, warmup_steps=0))
-        mismatches.append(learner.step(rows)["mismatch_mean"])
-    ours, theirs = mismatches
-    assert ours < 1e-4
-    assert theirs > 0.3
 
 
 def held(names, replies, max_tokens=600, default=SILENT):

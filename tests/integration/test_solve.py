@@ -166,7 +166,6 @@ def test_a_file_of_answers_goes_on_and_asks_nothing_twice(solver, tmp_path):
         ("x --strategy majorty", "--strategy majorty: is unknown; did you mean 'majority'?"),
         ("x --tokens 100 --strategy swiss", "is too small for a solution and a ballot"),
         ("x --seconds 0", "--seconds 0: "),
-        ("x --samples 0", "--samples 0: "),
         ("x debate.num_agents=2 --strategy swiss", "debate.num_agents = 2"),
         ("none.csv", "none.csv: there is no such file"),
         ("./mine", "./mine: there is no such file"),
