@@ -96,7 +96,7 @@ def gsm8k(row: Record, choices: Choices) -> str:
 
 
 def math(row: Record, choices: Choices) -> str:
-    """Return the contents of the solution's last box, or the answer field if it is named or there is no box.
+    """Return the solution's last box; return the answer field if that is mapped or there is no box.
 
     The box comes first because in some copies of MATH the answer field has lost the rows of matrices.
     """
