@@ -230,8 +230,8 @@ def check_scheme(
 
     ValueError for a scheme that cannot teach anything.
 
-    ``verifiable``: whether the problems have answers. ``verdicts``: whether a verifier model scores solutions;
-    its verdicts reward the generator, and judges only with ``judge_verdict_weight``. ``coins``: whether coins
+    ``verifiable``: whether the problems have answers. ``verdicts``: whether a verifier model grades; its
+    verdicts reward the generator, and judges only with ``judge_verdict_weight``. ``coins``: whether coins
     replace truth.
 
     >>> check_scheme(DebateConfig(num_agents=3), RewardConfig(), verifiable=True)
