@@ -363,7 +363,7 @@ def _form_falls(curves: Curves, form: str, graders: list[str]) -> Alarm | None:
     top, least = np.max(right, axis=0), np.minimum.accumulate(missing)
     at_best = top[np.maximum.accumulate(np.where(missing == least, np.arange(len(missing)), 0))]
     fires = (missing - least >= APART) & (top - at_best >= STANDS)
-    return first(steps, fires, missing - least, APART, f"{form} grew while more solutions are right")
+    return first(steps, fires, missing - least, APART, f"{form} grew, although more solutions are right")
 
 
 def _parted_held_out(curves: Curves, one: str, other: str) -> Alarm | None:

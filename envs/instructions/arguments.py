@@ -83,9 +83,9 @@ def phrase(value: object) -> str:
 
 
 def first_phrase(value: object) -> str:
-    """Parse a text that is not blank, without blanks at its ends.
+    """Parse a text that is not blank, and strip it.
 
-    Take the first item of a list, because some published rows hold a list.
+    Of a list, which some published rows have, the first item is parsed.
     """
     return phrase(value[0] if isinstance(value, list) and value else value).strip()
 
