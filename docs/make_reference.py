@@ -25,9 +25,9 @@ ABOUT = {
 A finding needs at least this many cases and problems, on each side of a comparison, and at least this size.
 """,
     "Detectors": """
-False alarms: share of {runs:,} simulated healthy runs of {steps} steps in which the detector fired; some
-detector fired in {share:.1%}. Seen and delay: share of simulated collapses that it noticed, and its median
-delay in steps. "Median of 5" is the median of the last five values.
+False alarms: share of {runs:,} simulated healthy runs of {steps} steps in which the detector fired; in
+{share:.1%} of the runs, at least one detector fired. Seen and delay: share of simulated collapses that the
+detector noticed, and its median delay in steps. "Median of 5" is the median of the last five values.
 """,
     "Questions": """
 A verdict is the worst of the thresholds whose figures are known.

@@ -230,7 +230,7 @@ def check_scheme(
 
     ValueError for a scheme that cannot teach anything.
 
-    ``verifiable``: whether the problems have answers. ``verdicts``: whether a verifier model scores them; its
+    ``verifiable``: whether the problems have answers. ``verdicts``: whether a verifier model grades; its
     verdicts reward the generator, and judges only with ``judge_verdict_weight``. ``coins``: whether coins
     replace truth.
 

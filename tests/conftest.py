@@ -389,12 +389,6 @@ class InProcess:
         return Ran("ok", out.getvalue())
 
 
-@pytest.fixture(scope="session")
-def make_programs():
-    """Return what makes a place where programs of replies run, in this process."""
-    return InProcess
-
-
 @pytest.fixture
 def programs():
     return InProcess()

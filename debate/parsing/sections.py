@@ -1,9 +1,9 @@
 """Find the thinking and the three sections of a reply, as exact character spans, in linear time.
 
-A scanner is used instead of an XML parser because a reply is prose with a few tags. A recovering parser (lxml
-was tried first) refuses NUL and lone surrogates, invents elements for a ``<`` in mathematics, limits depth
-and size, and gives no character offsets, which the token streams need exactly. One regular expression with
-bounded repeats finds the tags. Everything after that walks the list of tags once.
+A scanner is used instead of an XML parser because a reply is prose with a few tags. An XML parser with error
+recovery (lxml) refuses NUL and lone surrogates, invents elements for a ``<`` in mathematics and
+limits depth and size. It gives no character offsets, which the token streams need. One regular expression
+with bounded repeats finds the tags. Everything after that walks the list of tags once.
 
 The rules, in the order in which they are applied:
 
@@ -118,7 +118,7 @@ def _thinking(text: str, tags: Sequence[Tag]) -> tuple[Span | None, bool]:
 def _begun_in_thinking(text: str, tags: Sequence[Tag]) -> tuple[Span, bool]:
     """Return the thinking of a reply whose prompt opened it: up to the first ``</think>``, or all of it.
 
-    Also return whether it was closed.
+    Also return whether the thinking was closed.
     """
     end = next((tag.end for tag in tags if tag.name == "think" and tag.closing), None)
     return Span(0, len(text) if end is None else end), end is not None

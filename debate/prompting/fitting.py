@@ -2,8 +2,8 @@
 
 First, whole rounds are left out, oldest first, except the newest. Then the longest texts of the newest round
 are shortened to one common length, the largest that fits; boxed answers are kept. Next, every long text is
-replaced by the mark of a cut alone. Finally, short and unreadable texts are replaced too. If the prompt still
-does not fit, it is refused. A summary is shortened in the same way.
+replaced by the mark of a cut. Finally, short and unreadable texts are replaced in the same way. If the prompt
+still does not fit, it is refused. A summary is shortened in the same way.
 """
 
 from __future__ import annotations

@@ -174,7 +174,7 @@ def _prompt(frame: Frame, history: History) -> Prompt:
 
 
 def _agent_frame(seating: Seating, agent: int, round_: int, shown: Sequence[TurnId]) -> Frame:
-    """Return the parts before and after the history in an agent's prompt. The history may still be cut.
+    """Return the parts before and after the history in an agent's prompt. The history may be cut later.
 
     Text shared by all agents comes first (rules, problem, history in one order), and the agent's own part
     comes last (instructions, handle, task), so that an engine with a prefix cache processes the shared part

@@ -1,7 +1,7 @@
 """Collapse detectors, which read a run's figures by step.
 
-The table in detectors.toml lists what each one reads and what it proposes. Detectors do not depend on
-training or reports.
+detectors.toml lists the figures that each detector reads and the changes that it proposes. Detectors do
+not depend on training or reports.
 """
 
 from __future__ import annotations
@@ -20,13 +20,12 @@ from debate_rl.metrics.intervals import wilson
 __all__ = ["DETECTORS", "Alarm", "Curves", "Detector", "Reading", "alarms", "readings"]
 
 RUNS, FIRST_SEED, STEPS, ANY = (TABLE["measured"][name] for name in ("runs", "first_seed", "steps", "any"))
-"""The simulated healthy runs for the false-alarm rates, and the number of them in which any detector fired.
-"""
+"""The simulated healthy runs for the false-alarm rates; ``ANY``: the number of runs with any alarm."""
 
 
 @dataclass(frozen=True, slots=True)
 class Detector:
-    """A row of detectors.toml. ``detect`` names a step and looks at no later step."""
+    """A row of detectors.toml. ``detect`` returns an alarm at a step, from values up to that step only."""
 
     name: str
     detect: Callable[[Curves], Alarm | None]

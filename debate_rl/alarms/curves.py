@@ -25,7 +25,7 @@ Where = NDArray[np.bool_]
 SOLVED = 0.9
 """The fraction of right answers above which solutions may be alike without a collapse."""
 BASE = 10
-"""Number of first values that later values are compared with."""
+"""Number of first values, with which later values are compared."""
 STREAMS = ("truth", "peer", "judge", "format")
 GRADERS = ("accuracy", *(f"accuracy [{mode}]" for mode in MODES))
 """Fractions of right solutions: by the grader that rewards, and by each additional grader."""
@@ -121,7 +121,9 @@ def read_metrics(path: Path) -> tuple[Curves, list[str]]:
             row = parsed(line) if line.strip() else {}
             step = row.get("step") if isinstance(row, dict) else None
             if type(step) is not int or not 0 <= step < 1 << 53:
-                why = "no JSON object" if line.endswith(b"\n") else "the line has no end, as of a killed run"
+                why = (
+                    "no JSON object" if line.endswith(b"\n") else "the line is incomplete, as in a killed run"
+                )
                 if isinstance(row, dict):
                     why = f"step is {repr(row.get('step'))[:40]}, not a whole number from 0"
                 wrong += [f"line {number}: {why}"] if line.strip() else []
@@ -141,7 +143,7 @@ def read_metrics(path: Path) -> tuple[Curves, list[str]]:
     rising, newest = np.unique(np.array(steps, dtype=np.int64)[::-1], return_index=True)
     latest = len(steps) - 1 - newest
     if twice := len(steps) - len(latest):
-        notes.append(f"{path.name}: {twice} lines are of steps done again; the later line of a step counts")
+        notes.append(f"{path.name}: {twice} lines repeat a step; the later line of a step counts")
     values: dict[str, Numbers] = {}
     for name, (rows, numbers) in columns.items():
         column = np.full(len(steps), np.nan)
@@ -160,7 +162,7 @@ def finite(value: float | None) -> float | None:
 
 
 def parsed(text: bytes) -> Any:
-    """Return the value of a JSON text, in which NaN and Infinity are allowed. None if it is not JSON."""
+    """Return the value of a JSON text, which may contain NaN and Infinity; None if the text is not JSON."""
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
@@ -232,7 +234,7 @@ def running_median(values: Numbers, width: int = 50, share: int = 1 << 14) -> Nu
 
 
 def trailing_share(wins: Numbers, votes: Numbers, least: float) -> Numbers:
-    """Return (n,): wins / votes over the fewest latest steps that have ``least`` votes. nan without so many.
+    """Return (n,): wins / votes over the fewest latest steps that have ``least`` votes. nan before that.
 
     >>> trailing_share(np.array([1.0, 0.0, 4.0]), np.array([2.0, 2.0, 4.0]), least=4)
     array([ nan, 0.25, 1.  ])

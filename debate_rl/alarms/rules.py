@@ -29,7 +29,7 @@ from debate_rl.alarms.curves import (
 )
 from debate_rl.metrics.intervals import Numbers
 
-LONG = 2 * BASE  # of figures that jump with the problems of a step
+LONG = 2 * BASE  # for figures that vary much with the problems of a step
 MISMATCH = 0.01
 """The largest KL between sampler and trainer, in nats per token, that rounding explains."""
 STALL_S, STALL = 600.0, 5.0
@@ -363,7 +363,7 @@ def _form_falls(curves: Curves, form: str, graders: list[str]) -> Alarm | None:
     top, least = np.max(right, axis=0), np.minimum.accumulate(missing)
     at_best = top[np.maximum.accumulate(np.where(missing == least, np.arange(len(missing)), 0))]
     fires = (missing - least >= APART) & (top - at_best >= STANDS)
-    return first(steps, fires, missing - least, APART, f"{form} grew while more solutions are right")
+    return first(steps, fires, missing - least, APART, f"{form} grew, although more solutions are right")
 
 
 def _parted_held_out(curves: Curves, one: str, other: str) -> Alarm | None:

@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import Any, cast
 
 Settings = Mapping[str, Any]
-NOTHING_LEFT = "what is proposed for this is set already"
+NOTHING_LEFT = "all proposed settings are already in use"
 _WANTED = re.compile(r'(\w+\.\w+) (?:=|of) ("[^"]*"|[\d.e-]+)( or more)?')
 TABLE = tomllib.loads((files("debate_rl.alarms") / "detectors.toml").read_text(encoding="utf-8"))
 """The detectors and the risky settings, as data."""

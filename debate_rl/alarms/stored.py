@@ -1,4 +1,4 @@
-"""Figures by step from stored debates: from the index of all debates, and from a sample that is read."""
+"""Figures by step from stored debates: some from the index of all debates, some from a sample of debates."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ INDEXED = {
     **{"votes/valid": "votes", "votes/ties": "ties"},
     **{f"reward/{stream}/mean": f"reward_{stream}" for stream in STREAMS},
 }
-"""Figures, with the facts of the index whose means (for votes: sums) they are."""
+"""Each figure, with the fact of the index that it averages (for votes: sums)."""
 SUMS = ("votes/", "sample/first/", "sample/agent_")
 DAMAGE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
 """Errors of a damaged or foreign record."""
@@ -64,7 +64,7 @@ def read_stored(path: Path, look: Look | None = None) -> Stored:
                     _add_row(means, row)
                 stored.debates, after = stored.debates + len(page), page[-1].id
             if not stored.debates:
-                stored.notes.append("no stored debates: what is counted from them is left out")
+                stored.notes.append("no stored debates: figures that need them are left out")
                 return stored
             indexed = means.curves()
             stored.steps = int(indexed.steps[0]), int(indexed.steps[-1])
@@ -75,7 +75,7 @@ def read_stored(path: Path, look: Look | None = None) -> Stored:
     except (TranscriptError, OSError, *DAMAGE) as error:
         stored.notes.append(f"stored debates are left out: {' '.join(str(error).split())[:200]}")
     if stored.skipped:
-        stored.notes.append(f"{stored.skipped} steps of the sample could not be read to their end")
+        stored.notes.append(f"{stored.skipped} steps of the sample could not be read completely")
     return stored
 
 
@@ -169,7 +169,7 @@ def _add_votes(means: _Means, step: int, record: Record) -> None:
 
 
 def is_empty(section: str) -> bool:
-    """Return whether a section is blank or only says that there is nothing.
+    """Return whether a section is blank or only a word for nothing, such as "N/A".
 
     >>> is_empty(" N/A. "), is_empty("No error: 4 is right.")
     (True, False)

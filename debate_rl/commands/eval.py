@@ -97,9 +97,7 @@ def evaluate(
     ] = "",
     strategies: Annotated[
         str,
-        typer.Option(
-            metavar="A,B", help="Compare these strategies instead; all: all of them (docs/solve.md)."
-        ),
+        typer.Option(metavar="A,B", help="Compare these strategies, or all of them (docs/solve.md)."),
     ] = "",
     judge: JudgeOption = None,
     out: OutFolder = None,

@@ -41,8 +41,8 @@ def inspect(
         int | None,
         typer.Option(
             min=1,
-            help="Show at most this many debates; default: ls 50, grep all, same 50 of training and 50 of "
-            "evaluations.",
+            help="Show at most this many debates; default: 50 for ls, all for grep, 50 training and 50 "
+            "evaluation debates for same.",
         ),
     ] = None,
     after: Annotated[
@@ -56,7 +56,10 @@ def inspect(
     json: Annotated[bool, typer.Option("--json", help="Print JSON (docs/inspector.md).")] = False,
     turn: Annotated[
         str | None,
-        typer.Option(metavar="AGENT.ROUND", help="why: explain this turn; both count from 0; default: 0.0."),
+        typer.Option(
+            metavar="AGENT.ROUND",
+            help="why: explain this turn; agents and rounds count from 0; default: 0.0.",
+        ),
     ] = None,
     web: Annotated[bool, typer.Option("--web", help="Show the debates in a browser.")] = False,
     host: Annotated[

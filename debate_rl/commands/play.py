@@ -54,7 +54,7 @@ SIGNS = {"left": ">", "right": "<", "tie": "="}
 def play(
     config: RecipeOrRun,
     problem: Annotated[str, typer.Argument(metavar="PROBLEM", help="The problem to debate.")],
-    answer: Annotated[str | None, typer.Option(help="The gold answer, which grades the solutions.")] = None,
+    answer: Annotated[str | None, typer.Option(help="The gold answer; solutions are graded by it.")] = None,
     kind: KindOption = None,
     seed: SeedOption = 0,
     prompts: Annotated[bool, typer.Option("--prompts", help="Show the prompt of each turn.")] = False,

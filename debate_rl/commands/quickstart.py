@@ -103,7 +103,7 @@ def _config_of(family: str, seed: int, overrides: Sequence[str]) -> Config:
     if (kind := config.held_out.kind or config.env.kind) not in FAMILIES:
         families = " or ".join(FAMILIES)
         raise ValueError(
-            f"held_out.kind={kind}: the quick-start makes judge pairs, which needs problems of {families}"
+            f"held_out.kind={kind}: the judge pairs of the quick-start need problems of {families}"
         )
     return _watching(config)
 

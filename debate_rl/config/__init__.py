@@ -263,7 +263,9 @@ class Config(Seeded):
         check_stages(self.stages)
         ends = {"train.epochs": self.train.epochs, "train.target": self.train.target}
         if key := next((key for key, value in ends.items() if value is not None), None):
-            raise ValueError(f"{key}: the stages decide when they end; leave it out")
+            raise ValueError(
+                f"{key}: in a recipe with stages, each stage sets its own end; leave this key out"
+            )
         if self.sft.data:
             raise ValueError("sft.data: each stage has its own replies in [stages.sft]; leave it out")
         for index in range(len(self.stages)):

@@ -1,4 +1,4 @@
-"""``debate solve RUN --plan``: whether a model fits given GPUs, and how many problems it solves an hour."""
+"""``debate solve RUN --plan``: whether a model fits given GPUs, and how many problems it answers per hour."""
 
 from __future__ import annotations
 
@@ -75,7 +75,9 @@ def measured(file: str) -> tuple[float, float]:
         speed, tokens = float(figures["tokens_per_second"]), float(figures["tokens_generated"])
         return speed, tokens / int(figures["problems"])
     except (LookupError, TypeError, ValueError, ZeroDivisionError) as error:
-        raise ValueError(f"--measured {file}: has no speed; name a file of debate solve --json") from error
+        raise ValueError(
+            f"--measured {file}: has no speed; give a file written by debate solve --json"
+        ) from error
 
 
 def deployment(
@@ -96,7 +98,7 @@ def deployment(
     weights = parameters * of.bits // 8
     engine = replace(engine, weights=weights, overhead=of.gpus * overhead_of(room))
     each = config.debate.max_tokens + config.debate.thinking_tokens
-    # A solution's prompt around an empty problem, as the model counts it.
+    # Tokens of a solution's prompt with an empty problem.
     own = config.model_copy(update={"model": config.model.model_copy(update={"policy": None})})
     alone = config.debate.one_round(alone=True)
     prompt = opening_tokens(Problem("plan", ""), counting_policy(own), alone)
@@ -138,20 +140,23 @@ def plan_lines(figures: dict[str, Any]) -> list[str]:
         f"{size(of['memory_bytes'])} ({of['gpus']} x {of['gpu']})"
     )
     if not of["fits"]:
-        return [counted, "             does not fit: no room for a reply; use more GPUs or fewer bits"]
-    what = "measured" if of["tokens_measured"] else "if every reply spends its limit"
-    spent = f"{of['tokens_per_problem']:,.0f} tokens a problem ({what})"
+        return [
+            counted,
+            "             does not fit: the memory has no room for a reply; use more GPUs or fewer bits",
+        ]
+    what = "measured" if of["tokens_measured"] else "if every reply reaches its token limit"
+    spent = f"{of['tokens_per_problem']:,.0f} tokens per problem ({what})"
     lines = [
         counted,
         f"             cache of {of['cache_tokens']:,} tokens: {of['replies_at_once']:,} replies of "
-        f"{of['reply_tokens']:,} after prompts of {of['prompt_tokens']:,} and their problem",
-        f"data sheet:  at most {of['speed_at_most']:,.0f} tokens a second, and "
-        f"{of['per_hour_at_most']:,.0f} problems an hour; nothing was run on that GPU",
+        f"{of['reply_tokens']:,} tokens, after prompts of {of['prompt_tokens']:,} tokens plus the problem",
+        f"data sheet:  at most {of['speed_at_most']:,.0f} tokens per second and "
+        f"{of['per_hour_at_most']:,.0f} problems per hour; nothing was run on that GPU",
     ]
     if of["speed"] is None:
-        return [*lines, f"measured:    nothing: --speed or --measured gives problems an hour; {spent}"]
-    hour = f"{of['per_hour']:,.0f} problems an hour"
-    lines.append(f"measured:    {of['speed']:,.0f} tokens a second, {spent}: {hour}")
+        return [*lines, f"measured:    nothing: --speed or --measured gives problems per hour; {spent}"]
+    hour = f"{of['per_hour']:,.0f} problems per hour"
+    lines.append(f"measured:    {of['speed']:,.0f} tokens per second, {spent}: {hour}")
     if of["problems"]:
         verdict = ""
         if of["seconds"] is not None:

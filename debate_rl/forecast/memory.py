@@ -1,7 +1,8 @@
-"""The memory of a step, by formulas of the model's shape and the step's work.
+"""The memory of a step, computed from the model's shape and the step's work.
 
-All figures assume that every reply spends its token limit and is shown to the others completely. The bytes of
-a layer are those of transformers' Llama and Qwen3 under PyTorch's autograd, without the allocator's overhead.
+All figures assume that every reply reaches its token limit and is shown in full to the other agents. The
+bytes of a layer are those of transformers' Llama and Qwen3 under PyTorch's autograd, without the allocator's
+overhead.
 """
 
 from __future__ import annotations
@@ -55,11 +56,11 @@ TILES = 12  # bytes of a logit in the tile that the head works on
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """A step's work. ``rounds``: tokens of a prompt and of a reply, by round, each with ``replies`` replies.
+    """A step's work. ``rounds``: tokens of a prompt and of a reply, by round. ``replies``: replies per round.
 
-    ``learnt``: replies of a round that are learnt from; None means all. ``sampled``: replies sampled at a
-    time. ``micro_tokens``: tokens per pass of the learner, with padding. ``together``: rows of a round that
-    share their first ``shared`` tokens; ``grows``: those begin with the shared tokens of earlier rounds.
+    ``learnt``: replies of a round that the learner trains on; None means all. ``sampled``: replies sampled at
+    a time. ``micro_tokens``: tokens per pass of the learner, with padding. ``together``: rows of a round that
+    share their first ``shared`` tokens; ``grows``: these begin with the shared tokens of earlier rounds.
     """
 
     rounds: tuple[tuple[int, int], ...]
@@ -73,7 +74,7 @@ class Load:
 
     @property
     def rows(self) -> int:
-        """The number of replies of a round that are learnt from."""
+        """The number of replies of a round that the learner trains on."""
         return self.replies if self.learnt is None else self.learnt
 
     @property
@@ -103,7 +104,7 @@ class Load:
 
 
 def load_of(config: Config, policy: LocalPolicy, problem: Problem) -> Load:
-    """Return a step's work if every problem is as long as this one and every reply spends its limit."""
+    """Return a step's work if every problem is as long as this one and every reply reaches its limit."""
     debate, train = config.debate, config.train
     reply = debate.max_tokens + debate.thinking_tokens
     limits = [limit for limit in (debate.context_tokens, context_limit(policy)) if limit]
@@ -201,7 +202,7 @@ def memory_of(
     """Return the memory of a step; ``model`` may be on the meta device.
 
     The optimizer has AdamW's two moments. ``on_gpu``: whether to assume a GPU's types; None means the model's
-    device. ``engine``: bytes here of an engine that samples, None if the model samples. AttributeError for a
+    device. ``engine``: an engine's bytes on this GPU, None if the model samples. AttributeError for a
     model whose settings have other names.
     """
     learner, shape = config.learner, Shape(model)
@@ -384,7 +385,7 @@ def memory_there(device: torch.device) -> int:
 
 
 def in_words(memory: Memory, there: int) -> str:
-    """Return in words how many of the ``there`` bytes are needed, and by which parts."""
+    """Return in words how many of the ``there`` bytes are needed, in total and by part."""
     names = ("engine", "weights", "frozen", "reference", "optimizer", "sampling", "learning")
     parts = ", ".join(f"{name} {size(getattr(memory, name))}" for name in names if getattr(memory, name))
     phase = "sampling" if memory.sampling > memory.learning else "learning"
@@ -394,7 +395,7 @@ def in_words(memory: Memory, there: int) -> str:
 def cure(memory: Memory, config: Config, there: int) -> str:
     """Return in words how to make a run fit the memory."""
     if memory.sampling > memory.learning:
-        if memory.engine:  # it sleeps while the learner learns, and all of its sampling is its share
+        if memory.engine:  # it sleeps during learning; its share is all the memory of sampling
             return "lower model.vllm.gpu_memory_utilization"
         return "lower train.sample_batch_size or debate.max_tokens"
     ways = ["lower learner.micro_batch_tokens or debate.max_tokens"]

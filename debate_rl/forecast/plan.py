@@ -80,7 +80,7 @@ class Plan:
             of = f"of the first of {self.ranks} ranks, " if self.ranks > 1 else ""
             words = of + in_words(self.memory, self.there)
         lines = [
-            f"estimate, if every reply spends its {reply} tokens and prompts have up to {prompt}:",
+            f"estimate, if every reply has {reply} tokens and prompts have up to {prompt}:",
             f"  model   {sum(p.numel() for p in every):,} parameters, {trained:,} of them trained",
             f"  memory  {words}",
         ]
@@ -89,14 +89,14 @@ class Plan:
             lines.append(
                 f"  base    {size(held.packed)} of weights in {quantization.removesuffix('bit')} bits "
                 f"({size(held.before)} before), {size(held.scales)} of scales, {size(held.rest)} of "
-                f"embeddings, norms and the adapter; a layer is unpacked to at most {size(held.largest)} for "
-                "a moment"
+                f"embeddings, norms and the adapter; unpacking a layer takes up to {size(held.largest)} "
+                "temporarily"
             )
         lines += [f"          {key} = {str(value).lower()} was chosen" for key, value in self.chosen.items()]
         if self.engine is not None:
             lines.append(f"  engine  {self.engine.in_words(self.config, self.load)}")
         if self.memory is not None and self.too_large:
-            lines.append(f"  that is more than is available: {cure(self.memory, self.config, self.there)}")
+            lines.append(f"  more than is available: {cure(self.memory, self.config, self.there)}")
         return lines
 
     @property
@@ -111,7 +111,7 @@ class Plan:
         if self.memory is not None and self.too_large and not self.config.train.over_memory:
             needed = in_words(self.memory, self.there)
             raise TooLargeError(
-                f"the run does not fit in memory if all replies reach their limit: {needed}; "
+                f"the run does not fit in memory if all replies reach their token limit: {needed}; "
                 f"{cure(self.memory, self.config, self.there)}, or allow it with train.over_memory=true"
             )
 
@@ -119,7 +119,7 @@ class Plan:
         """Return the lines about tokens and disk space."""
         steps = max(self.config.train.steps - self.done, 0)
         read, said = (self.load.replies * sum(part) for part in zip(*self.load.rounds, strict=True))
-        learnt = f"{_tokens(steps * self.load.row_tokens)} learnt from"
+        learnt = f"{_tokens(steps * self.load.row_tokens)} trained on"
         if self.load.together > 1:
             learnt += f" by reading {_tokens(steps * self.load.read_tokens)}"
         count = evaluations_of(self.config, self.held_out, done=self.done)
@@ -210,7 +210,7 @@ def _counted(plan: Plan) -> Plan:
 
 
 def _with_sleep(plan: Plan) -> Plan:
-    """Return the plan, with an engine that sleeps while the learner learns if this is set or needed."""
+    """Return the plan; its engine sleeps during learning if ``sleep`` is set or memory requires it."""
     setting, engine = plan.config.model.vllm.sleep, plan.engine
     if engine is None or plan.memory is None or not (setting and engine.beside and plan.config.vllm_within):
         return plan

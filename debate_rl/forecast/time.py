@@ -26,19 +26,22 @@ from learner.update.batches import collate
 from learner.update.config import LearnerConfig
 from learner.update.forward import action_logprobs
 
-PROBED_TOKENS, PROBED_STEPS = 2048, 4  # the most tokens that the probe reads at a time, and those it samples
+PROBED_TOKENS, PROBED_STEPS = (
+    2048,
+    4,
+)  # the most tokens that the probe reads at a time; the steps that it samples
 LAUNCHES_S, ADAPTER_LAUNCHES_S = 1.10e-3, 1.75e-3
 """Seconds per layer to launch the kernels of a decode step of transformers on a GPU, without and with an
 adapter, for any number of replies. Measured with SmolLM2-135M (30 layers) on an H100, torch 2.11,
 transformers 5.17: 1,536 decode steps in a step of 53 s with full weights, and of 81 s with an adapter."""
 NEAR = 0.1  # the fraction of its nominal memory that a card may lack
-UNTIMED = "nothing was timed on that card; --plan RUN gives the time of a run by its finished steps"
+UNTIMED = "nothing was timed on this GPU; --plan RUN estimates the time from finished steps of a run"
 
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """A model's speed. ``read``: prompt tokens per second; ``score``: tokens of rows per second, for the
-    log-probabilities of their replies; ``step_s``: seconds of a decode step of all replies sampled at a time.
+    """A model's speed. ``read``: prompt tokens per second; ``score``: row tokens per second, to compute the
+    log-probabilities of replies; ``step_s``: seconds of a decode step of all replies sampled at a time.
     """
 
     read: float
@@ -62,7 +65,7 @@ class Card:
     def speed(self, model: Any, load: Load, *, launches_s: float = 0.0) -> Speed:
         """Return a speed that no run exceeds [arXiv 2001.08361].
 
-        A token costs 2 operations for each weight of the layers, and one more token of all replies reads
+        A token costs 2 operations for each weight of the layers, and a decode step of all replies reads
         every weight once, in 16 bits. ``launches_s``: seconds of a decode step's kernel launches.
         """
         ends = model.get_input_embeddings().weight, model.get_output_embeddings().weight  # perhaps the same
@@ -186,7 +189,7 @@ def _seconds(work: Callable[[], object], device: torch.device) -> float:
 
 
 def time_line(needs: Plan, run: Path | None, *, here: bool, model: Any = None) -> str:
-    """Return the line about the remaining time: by the run's finished steps, a probe, or a data sheet.
+    """Return the line about the remaining time: from the run's finished steps, a probe, or a data sheet.
 
     ``here``: whether the run is planned for this machine. ``model``: its model, None if not loaded.
     """
@@ -195,12 +198,14 @@ def time_line(needs: Plan, run: Path | None, *, here: bool, model: Any = None) -
     if rows := read_metrics(metrics) if metrics is not None and metrics.exists() else []:
         evaluated = [value for row in rows if (value := row.get("seconds/evaluate"))]
         step, each = fmean(map(step_seconds, rows)), fmean(evaluated or [0.0])
-        return line_of(needs, len(rows), step, each, "about", f"by the {counted(len(rows), 'step')} done")
+        return line_of(
+            needs, len(rows), step, each, "about", f"from the {counted(len(rows), 'finished step')}"
+        )
     if here and (speed := speed_here(config, load, model)) is not None:
         sampling, learning = sampling_seconds(load, speed), learning_seconds(load, speed, config)
         parts = f" (sampling {duration(sampling)}, learning {duration(learning)})"
         each = evaluation_seconds(load, speed, config, needs.held_out)
-        by = "by a short probe of this model"
+        by = "from a short probe of this model"
         return line_of(needs, needs.done, sampling + learning, each, "about", by, parts=parts)
     if (here and not needs.on_gpu) or (card := card_of(needs.there)) is None:
         return f"  time    not known: {UNTIMED}"
@@ -220,8 +225,8 @@ def speed_here(config: Config, load: Load, model: Any = None) -> Speed | None:
 
 def sheet_of(card: Card, *, launches: bool = False) -> str:
     """Return the words about an estimate from a card's data sheet."""
-    also = " and the time to launch kernels" if launches else ""
-    return f"by the peak of an {card.name}'s data sheet{also}; nothing was run on that GPU"
+    also = " plus the time to launch kernels" if launches else ""
+    return f"from the peak speed in the {card.name} data sheet{also}; nothing was run on that GPU"
 
 
 def line_of(

@@ -50,7 +50,7 @@ class Speech:
     The other arguments are as in ``LocalPolicy``.
 
     A request is answered by up to two draws: ``thinking_draw`` if it has a budget for thinking, and then
-    ``answer_draw`` after the thinking. Either is None if there is nothing to sample.
+    ``answer_draw`` after the thinking. A draw is None if there is nothing to sample.
     """
 
     def __init__(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item")
 GAP, WIDE = 2, 5
-"""Cells between columns; columns with at least this ``need`` are hidden on a phone."""
+"""``GAP``: cells between columns. ``WIDE``: columns with at least this ``need`` are hidden on a phone."""
 MEANINGS: tuple[tuple[str, str], ...] = (
     ("accuracy", "right / graded solutions, in round 0 and in the last round"),
     ("winner", "grade of the winner; for a step: right / graded winners"),

@@ -82,7 +82,7 @@ class Rollout:
 
     ``groups``: the group name of each debate. ``graded``: counts of the grader's statuses. ``not_finite``:
     number of rewards that became None because they were not finite. ``verified``: counts of requests to a
-    verifier model. ``likelihoods``: of the gold answers, if computed. ``credits``: sources of the rewards.
+    verifier model. ``likelihoods`` of the gold answers, if computed. ``credits``: sources of the rewards.
     """
 
     groups: list[str]

@@ -52,7 +52,7 @@ class TrainState(Value, frozen=True):
 
     ``data_position``: problems drawn so far. ``baselines``: running means by name. ``best``: the step with
     the best held-out figure, and that figure; ``best_of`` names the figure and the problems. ``sampler``:
-    None if ``data_position`` alone decides which problems come next.
+    None if ``data_position`` alone determines the next problems.
     """
 
     step: int
@@ -86,8 +86,8 @@ def save_checkpoint(
 ) -> Path:
     """Write checkpoints/step_N of a transformers or peft model; return its path.
 
-    ``parts``: further objects by name, whose ``state_dict`` is saved. Only the ``keep_last`` newest
-    checkpoints and the best one stay.
+    ``parts``: other objects by name, whose ``state_dict`` is saved. Only the ``keep_last`` newest
+    checkpoints and the best checkpoint are kept.
     """
     if keep_last is not None and keep_last < 1:
         raise ValueError(f"keep_last must be at least 1, got {keep_last}")
@@ -129,7 +129,7 @@ def load_checkpoint(
 ) -> TrainState:
     """Load a checkpoint into ``model`` and ``parts``, in place, and return the plain values.
 
-    The model has the shape of the saved one (for LoRA: the same base and adapter configuration).
+    The model must have the shape of the saved model (for LoRA: the same base and adapter configuration).
     ``verify=False`` skips the checksums, for a path that ``latest_good`` has just returned.
     """
     problem = damage(path) if verify else None
@@ -153,7 +153,7 @@ def load_checkpoint(
 
 
 def latest_good(folder: Path, *, on_damaged: Callable[[str], None] = warnings.warn) -> Path | None:
-    """Return the newest undamaged checkpoint, or None. Report each damaged one, which is skipped."""
+    """Return the newest undamaged checkpoint, or None. Skip and report damaged checkpoints."""
     for path in reversed(checkpoints(folder)):
         problem = damage(path)
         if problem is None:
@@ -175,7 +175,7 @@ def damage(path: Path) -> str | None:
             if not file.is_file():
                 return f"{file}: missing"
             if expected["bytes"] != file.stat().st_size or expected != _fingerprint(file):
-                return f"{file}: differs from what was written"
+                return f"{file}: was changed after it was written"
     except OSError as error:
         return f"{error.filename or path}: {error.strerror}"
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -221,7 +221,7 @@ def best_checkpoint(folder: Path) -> Path | None:
 def tidy(folder: Path, step: int, *, best: int | None, keep_last: int) -> None:
     """Restore the checkpoint folder of a run that resumes from ``step`` to its state after that step.
 
-    Later checkpoints, which are damaged, are renamed NAME.damaged, so that they do not count as the newest.
+    Later checkpoints are damaged; they are renamed NAME.damaged, so that they do not count as the newest.
     """
     clear_unfinished(folder)
     for path in checkpoints(folder):
@@ -232,7 +232,7 @@ def tidy(folder: Path, step: int, *, best: int | None, keep_last: int) -> None:
 
 
 def publish(fresh: Path, final: Path) -> None:
-    """Give a finished folder its name; it replaces an earlier checkpoint of the same step."""
+    """Give a finished folder its final name; replace an earlier checkpoint of the same step."""
     _remove(final)
     fresh.rename(final)
     sync_folder(final.parent)
@@ -253,7 +253,7 @@ def link_best(folder: Path, best: int | None) -> None:
 
 
 def clear_unfinished(folder: Path) -> None:
-    """Delete what a crash left unfinished."""
+    """Delete the unfinished files and folders of a crashed launch."""
     for path in folder.glob(f"{HIDDEN}*"):
         if path.is_symlink():
             path.unlink()
@@ -262,7 +262,7 @@ def clear_unfinished(folder: Path) -> None:
 
 
 def prune(folder: Path, keep_last: int | None, best: int | None) -> None:
-    """Delete all checkpoints but the newest ``keep_last`` (None: keep all) and the best."""
+    """Delete all checkpoints except the newest ``keep_last`` (None: keep all) and the best."""
     if keep_last is not None:
         for path in checkpoints(folder)[:-keep_last]:
             if best is None or path.name != _name(best):

@@ -1,4 +1,4 @@
-"""A run's weights as a folder that transformers and peft load without any code of ours, with a README.md."""
+"""Export a run's weights, with a README.md, to a folder that transformers and peft can load by themselves."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from debate_rl.runs.weights import load_kept, newest_weights, version_of
 MARK = "export.json"
 """The file that marks a folder as an export. Only exports are ever replaced."""
 BASE = "base"
-"""The folder within an export for the base of an adapter, if peft cannot load that base by a name."""
+"""The subfolder of an export for the base of an adapter, if peft cannot load the base by name."""
 DType = Literal["float32", "bfloat16", "float16"]
 
 
@@ -48,12 +48,13 @@ def export_run(
     dtype: DType | None = None,
     judge: bool = False,
 ) -> Exported:
-    """Write the newest weights of a run to ``out`` with all that is needed to load them.
+    """Write the newest weights of a run to ``out`` with all files that are needed to load them.
 
-    A LoRA run gives its adapter, or with ``merge`` the base with the adapter added in; any other run its
-    full weights. ``judge``: write full weights, with the debate's protocol and prompts. ``dtype``: the type
-    of the written weights; None keeps the type in which they were trained. The folder appears complete or not
-    at all. An earlier export of the same run is replaced; ValueError if ``out`` contains anything else.
+    A LoRA run exports its adapter, or with ``merge`` the base with the adapter merged in; any other run
+    exports its full weights. ``judge``: write full weights, with the debate's protocol and prompts.
+    ``dtype``: the type of the written weights; None keeps the type in which they were trained. The folder
+    appears complete or not at all. An earlier export of the same run is replaced; ValueError if ``out``
+    contains anything else.
     """
     _refuse_other(out, run)
     path = newest_weights(run)
@@ -165,9 +166,9 @@ def _card(run: Path, config: Config, kind: str, step: int, folder: Path) -> str:
     ]
     if kind == "adapter":
         lines.append(
-            "transformers needs peft to load an adapter, and takes generation settings from its base;"
+            "transformers needs peft to load an adapter and reads the generation settings of the base;"
         )
-        lines.append("the settings of training are in generation_config.json.")
+        lines.append("the generation settings of training are in generation_config.json.")
         if not loads_by_name(name):
             lines.append("If the folder moves, adapter_config.json needs the new path of `base/`.")
         lines.append("")

@@ -1,12 +1,12 @@
-"""The folder of one run: made once, owned by one process, never overwritten by another configuration.
+"""The folder of one run: used by one process at a time, and never overwritten by another configuration.
 
 run.dir/config.toml       the resolved configuration
         run.json          versions, commit, hardware, checksums of the data, seed; time, end and wall seconds
-                          of each launch ("starts"); held-out problems that overlap with training
+                          of each launch ("starts"); overlaps of held-out problems with training
         metrics.jsonl     one line per step
         alarms.jsonl      one line per alarm of a detector, with the action taken
         likelihood.jsonl  one line per problem: the baseline of the likelihood reward
-        held_out.jsonl    one line per evaluation; the first may be from before the first step
+        held_out.jsonl    one line per evaluation; the first evaluation may precede the first step
         transcripts/      step_000012.jsonl
         checkpoints/      step_000012/
 """
@@ -45,7 +45,7 @@ from debate_rl.runs.provenance import (
 
 LOCK = ".lock"
 LOOK_S = 0.05
-"""Seconds after which a lock that is held is tried once more."""
+"""Seconds to wait before a held lock is tried once more."""
 NOT_YET_A_RUN = (LOCK, "run.json", ".run.json.new", ".config.toml.new", "engines.log", "verl.log")
 """Files that a launch may leave if it ends before the folder is a run. The same command then begins again."""
 
@@ -60,7 +60,7 @@ class RunFolderError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
-    """The files of a run. ``resumed``: whether it was here before. ``texts``: what ``record`` writes."""
+    """The files of a run. ``resumed``: whether the run existed before. ``texts``: what ``record`` writes."""
 
     path: Path
     resumed: bool = False
@@ -83,7 +83,7 @@ class RunFolder:
     def record(self) -> None:
         """Write facts, then the configuration, which makes the folder a run.
 
-        Call this before anything else of a new run is written, and once an old run is known to continue.
+        Call this before any other file of a new run is written, or once an old run has been loaded.
         """
         with _write_errors_named(self.path):
             for name, text in self.texts.items():
@@ -108,12 +108,12 @@ def open_run(
     rules: ChangeRules | None = None,
     since: float | None = None,
 ) -> Iterator[RunFolder]:
-    """Make the folder, or open it again for the same configuration, and hold its lock until the end.
+    """Make the folder, or reopen it for the same configuration, and hold its lock until the block ends.
 
     Nothing but the lock is written until ``RunFolder.record``, so a launch that fails changes nothing else.
-    run.json keeps the allowed differences from the run that is resumed, and the ``findings`` of the latest
-    launch, which began ``since`` (seconds since 1970; None: now). RunFolderError for any other difference,
-    for changed data, for a folder that is not a run, if another process holds its lock, and for write errors.
+    run.json gets the allowed changes of the configuration and the ``findings`` of this launch, which began
+    ``since`` (seconds since 1970; None: now). Raise RunFolderError for any other change, for changed data,
+    for a folder that is not a run, if another process holds its lock, and for write errors.
     """
     folder = Path(path)
     with ExitStack() as stack:  # what the run itself raises passes through as it is
@@ -171,14 +171,14 @@ def _enter(
 
 
 def plain_config(config: BaseModel) -> dict[str, object]:
-    """Return a configuration as tables to write as TOML, which has no None: such keys are left out."""
+    """Return a configuration as tables for TOML, without the keys that are None."""
     return config.model_dump(mode="json", exclude_none=True)
 
 
 def changed_settings(folder: Path, config: BaseModel) -> dict[str, Change]:
-    """Return what differs from a run's stored configuration, by dotted key. RunFolderError if it is damaged.
+    """Return the differences from a run's stored configuration; RunFolderError if that is damaged.
 
-    For keys that are newer than the run, the run is taken to have their defaults.
+    Keys that the run's version did not have yet are assumed to have their defaults.
     """
     path = folder / "config.toml"
     try:
@@ -287,7 +287,7 @@ def ended(facts: Mapping[str, Any], end: Mapping[str, object], *, now: float) ->
 
 
 def closed(starts: Sequence[Start], metrics: Path) -> list[Start]:
-    """Return the launches of a run that is opened again, with an end for the latest if it was killed."""
+    """Return the earlier launches of a resumed run; if the latest was killed, record its end."""
     result = [dict(start) for start in starts]
     if result and "end" not in result[-1]:
         try:
@@ -303,7 +303,7 @@ def closed(starts: Sequence[Start], metrics: Path) -> list[Start]:
 
 
 def starts_of(facts: Mapping[str, Any]) -> list[Start]:
-    """Return the launches in run.json; [] if there are none that can be read."""
+    """Return the readable launches in run.json."""
     starts = facts.get("starts")
     return [start for start in starts if isinstance(start, dict)] if isinstance(starts, list) else []
 

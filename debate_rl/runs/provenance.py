@@ -1,4 +1,4 @@
-"""What a run ran on and read (versions, commit, machine, checksums), and what may change when it resumes.
+"""The versions, commit, machine and data of a run, and the settings that may change when it resumes.
 
 No secrets and no environment variables are recorded.
 """
@@ -31,15 +31,15 @@ from envs.data.records import files_of
 PACKAGES = ("debate-rl", "torch", "transformers", "peft", "safetensors")
 PACKAGES += ("tokenizers", "datasets", "numpy", "vllm")
 TRAIN_ONLY = ("limit", "decontaminate", "max_prompt_tokens", "mix", "difficulty")
-"""Keys of ``env`` that do not concern held-out problems."""
+"""Keys of ``env`` that do not affect held-out problems."""
 NOT_DRAWN_BY = {"every", "direct", "samples", "strategies", "more", "judge_pairs"}
-"""Keys of ``held_out`` that do not decide which problems are drawn."""
+"""Keys of ``held_out`` that do not affect which problems are drawn."""
 Change: TypeAlias = tuple[object, object]
 """The value before and now; None if it is unset."""
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages that decide a run's numbers, where installed."""
+    """Return the versions of Python and of the installed packages that affect a run's numbers."""
     numbers = {"python": platform.python_version()}
     for package in PACKAGES:
         with suppress(PackageNotFoundError):
@@ -48,9 +48,9 @@ def versions() -> dict[str, str]:
 
 
 def source_commit() -> str | None:
-    """Return the git commit of this code, with "-dirty" if it was changed; None outside of git.
+    """Return the git commit of this code, with "-dirty" if files were changed; None if git does not track it.
 
-    A wheel installed inside somebody else's repository has no commit: git must track this file.
+    A wheel that is installed inside another repository therefore has no commit.
     """
     here = Path(__file__)
     if _git(here.parent, "ls-files", "--error-unmatch", here.name) is None:
@@ -99,7 +99,7 @@ def checksum(path: Path, most: int | None = None) -> str:
 
 
 def problems_checksum(problems: Iterable[Problem]) -> str:
-    """Return the SHA-256 of problems in their order, in hexadecimal: the same wherever they were read from.
+    """Return the SHA-256 of problems in their order, in hexadecimal. It does not depend on their source.
 
     >>> problems_checksum([Problem("1", "1 + 1?", "2")])[:8]
     '0598b0bd'
@@ -157,9 +157,9 @@ def problems_checksums(
     held_out: Sequence[Problem],
     more: Mapping[str, Sequence[Problem]] | None = None,
 ) -> Mapping[str, str]:
-    """Return the checksum of each problem set, by a name that contains all settings by which it was drawn.
+    """Return the checksum of each problem set, by a name that contains all settings that select its problems.
 
-    So if a resumed run has the same name, its problems must be the same, wherever they were read from.
+    If a resumed run has a set of the same name, the set must have the same problems, from whatever source.
     ``more``: further held-out sets by name.
     """
     env = config.env.model_dump(exclude_none=True)
@@ -186,7 +186,7 @@ class ChangeRules:
     """Which keys of a resumed run may have another value.
 
     ``may_change``: keys or tables that may have any value; "data" means the problems. ``may_grow``: keys that
-    may have a larger value. ``notes`` say what the change of a key would mean.
+    may have a larger value. ``notes``: what a change means, by key.
     """
 
     may_change: tuple[str, ...] = ("run", "logging")
@@ -241,11 +241,12 @@ def refusal(changed: Mapping[str, Change], rules: ChangeRules) -> str | None:
         note = f" ({rules.notes[key]})" if key in rules.notes else ""
         shown.append(f"{key} was {before}, now {now}{note}")
     if len(refused) > 5:  # another recipe, not another setting
-        return f"{'; '.join(shown)} (and {len(refused) - 5} more); choose another run.dir, or set these back"
+        more = f"(and {len(refused) - 5} more)"
+        return f"{'; '.join(shown)} {more}; choose another run.dir, or restore these values"
     # a key in a list of tables is allowed with its list: stages.1.debate.num_agents by stages
     names = json.dumps(list(dict.fromkeys(re.sub(r"\.\d+(\..*)?$", "", key) for key in refused)))
     return (
-        f"{'; '.join(shown)}; choose another run.dir, set these back, or allow them by name: "
+        f"{'; '.join(shown)}; choose another run.dir, restore these values, or allow the changes: "
         f"'run.allow_changes={names}'"
     )
 
@@ -267,6 +268,6 @@ def data_refusal(changed: Mapping[str, Change], rules: ChangeRules) -> str | Non
     names = ", ".join(sorted(name.removeprefix(f"{DATA}: ") for name in changed))
     return (
         f"the data changed since this run began: {names}; restore the files (or the version of this code "
-        "that read them that way), choose another run.dir, or continue with the problems as read now: "
+        "that read the old data), choose another run.dir, or continue with the changed problems: "
         f"'run.allow_changes={json.dumps([DATA])}'"
     )

@@ -15,9 +15,9 @@ from debate.values import Value
 
 
 class Memory(Value, frozen=True):
-    """What a run remembers of a problem: the step that drew it, its recent pass rate and its newest one.
+    """A problem's history in a run: the step that last drew it, its recent and its newest pass rate.
 
-    The rates are None until a debate on the problem was graded.
+    The rates are None until a debate on the problem has been graded.
     """
 
     step: int
@@ -26,14 +26,14 @@ class Memory(Value, frozen=True):
 
 
 class SamplerState(Value, frozen=True):
-    """The cursor of each set of problems, and the memory of problems by id."""
+    """The cursor of each set of problems, and the history of problems by id."""
 
     cursors: dict[str, int]
     memory: dict[str, Memory]
 
 
 def seed_generators(seed: int) -> None:
-    """Seed the global generators of Python, NumPy and torch, for a user's own parts that use them."""
+    """Seed the global generators of Python, NumPy and torch, for user code that draws from them."""
     import torch
 
     random.seed(seed)
@@ -43,7 +43,7 @@ def seed_generators(seed: int) -> None:
 
 @contextmanager
 def generators_kept(*, on_error_only: bool = False) -> Iterator[None]:
-    """Restore the global generators when the block ends, or only where an error or a signal ends it."""
+    """Restore the global generators when the block ends, or only if an error or a signal ends it."""
     plain, of_torch, done = plain_generators(), _torch_generators(), False
     try:
         yield
@@ -73,10 +73,12 @@ def load_trainer(path: Path, parts: Mapping[str, Any], *, restore_rng: bool) -> 
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
     except (UnpicklingError, EOFError) as error:  # torch's text advises to load it unchecked
-        raise ValueError(f"{path.name} must be a file of torch with only tensors and plain values") from error
+        raise ValueError(
+            f"{path.name} must be a torch file that has only tensors and plain values"
+        ) from error
     for name, part in parts.items():
         if name not in state["parts"]:
-            raise ValueError(f"it was saved without {name}")
+            raise ValueError(f"{path.name} was saved without {name}")
         part.load_state_dict(state["parts"][name])
     if restore_rng:
         _restore_torch(state)

@@ -36,7 +36,7 @@ class KeptWeights(NamedTuple):
 
 
 def newest_weights(run: Path) -> Path:
-    """Return the newest good checkpoint, or the warm start; ValueError if a run has neither."""
+    """Return the newest undamaged checkpoint, or else the warm start; ValueError if a run has neither."""
     path = latest_good(run / "checkpoints") or latest_good(run / WARM_START)
     if path is None:
         raise ValueError(f"{run}: has no checkpoint; train it first")
@@ -44,7 +44,7 @@ def newest_weights(run: Path) -> Path:
 
 
 def weights_of_version(run: Path, config: Config, version: int) -> KeptWeights:
-    """Return the weights of a policy version, or the newest if no good checkpoint has that version.
+    """Return the weights of a policy version, or the newest if no undamaged checkpoint has that version.
 
     Version 0 means the start weights: the warm start, or else the model of the recipe.
     """
@@ -100,7 +100,7 @@ def start_of(name: str) -> Path:
         if not (isinstance(sft, dict) and sft.get("data")):
             raise ValueError(
                 f"warm_start.from_run={name}: has no warm-started weights; use {name}@newest or {name}@best "
-                f"for those of a checkpoint"
+                f"for the weights of a checkpoint"
             )
     try:
         return named_weights(Path(run), weights)[0]
@@ -180,7 +180,7 @@ def _refuse_other(names: list[str]) -> None:
 
 
 NARROW = 512
-"""Models below this hidden width use one thread: waking another takes longer than a matrix product."""
+"""Models below this hidden width use one thread: waking a second takes longer than a matrix product."""
 EXPLICIT = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 FACT = "threads"
 """The key of the number of threads in run.json."""
@@ -189,9 +189,9 @@ FACT = "threads"
 def use_threads(config: Config) -> tuple[int, str] | None:
     """Set torch's threads for a model on a CPU; return their number and a line about it; None on a GPU.
 
-    A narrow model gets one thread, others half the cores, because a thread without a free core stalls all
-    others. A resumed run keeps its number. The environment (``EXPLICIT``) overrides both, and a lower number
-    set by ``torch.set_num_threads`` stays.
+    A narrow model gets one thread, other models one per two cores, because a thread that waits for a core
+    stalls all others. A resumed run keeps its number. The environment (``EXPLICIT``) overrides both, and a
+    lower number set by ``torch.set_num_threads`` is kept.
     """
     import torch
 

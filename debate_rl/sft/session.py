@@ -157,7 +157,7 @@ def planned_replies(config: Config, data: Problems, *, there: int | None = None)
 def replies_time_line(config: Config, data: Problems, plan: Plan, *, here: bool, model: Any = None) -> str:
     """Return the line on the time of the remaining steps, in the form of ``time_line``."""
     speed = speed_here(config, plan.load, model) if here else None
-    about, by = "about", "by a short probe of this model"
+    about, by = "about", "from a short probe of this model"
     if speed is None:
         card = card_of(plan.there) if plan.on_gpu else None
         if card is None:

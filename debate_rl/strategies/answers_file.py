@@ -163,5 +163,5 @@ def summary_lines(figures: Mapping[str, Any]) -> list[str]:
     head = f"{counted(figures['problems'], 'problem')}: {figures['answered']} answered{of}"
     cost = f"{figures['tokens_generated']:,} tokens generated, {figures['tokens_read']:,} read"
     if figures["per_hour"]:
-        cost += f"; {duration(figures['seconds'])} in this run: {figures['per_hour']:,.0f} problems an hour"
+        cost += f"; {duration(figures['seconds'])} in this run: {figures['per_hour']:,.0f} problems per hour"
     return [head + (f", {refused} refused" if refused else ""), cost]

@@ -6,8 +6,8 @@ In a game, the judge reads the two solutions as those of the arguing agents, and
 Thus, selection uses the skill that debate trains. A ballot without a valid vote counts as unread.
 
 In a list [GenSelect, arXiv 2504.16891], the judge reads several solutions and names the label of the best in
-a comparison section. A knock-out of lists selects among any number of solutions. Each prompt has random
-labels and a random order; texts are escaped and cut to fit.
+a comparison section. More solutions are split into lists, and the selected ones compete again. Each prompt
+has random labels and a random order; texts are escaped and cut to fit.
 """
 
 from __future__ import annotations
@@ -290,7 +290,7 @@ def check_selection(protocol: DebateConfig) -> None:
 
 
 async def genselect(work: Work) -> Answered:
-    """Return the answer of the last solution left in a knock-out of lists.
+    """Return the answer of the solution that remains after repeated selection from lists.
 
     The seed draws the lists, and the judge selects one solution of each. A list whose solutions all have the
     same answer needs no request. The result is settled when all remaining solutions have the same answer. If

@@ -1,7 +1,7 @@
 """Act on alarms during a run (``train.on_alarm``): warn, save a checkpoint, roll the run back, or stop it.
 
-A detector raises at most one alarm. The alarm is printed and written to alarms.jsonl. A resumed run sets
-aside the alarms of the steps that it repeats.
+A detector raises at most one alarm, which is printed and written to alarms.jsonl. A resumed run sets aside
+the alarms of the steps that it repeats.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ FAR_FROM: dict[str, Against] = {
     **dict.fromkeys(("ratio", "gradient"), "sampler"),
     **dict.fromkeys(("mismatch", "logprob"), "sampler_before"),
 }
-"""The log-probabilities from which the trainer's differ most at an alarm's worst tokens, by detector."""
+"""By detector: the log-probabilities that are compared with the trainer's to find an alarm's worst tokens."""
 DEBATES_EVERY = 10
 """Number of steps between two checks of stored debates by the detectors."""
 TOKENS_PRINTED = 3
 """Number of worst tokens that are printed with an alarm; alarms.jsonl has all of them."""
 SEVERITY: dict[Action, int] = {"warn": 0, "checkpoint": 1, "rollback": 2, "stop": 3}
-"""Of several alarms at a step, the most severe action is taken."""
+"""Severity by action. If several alarms come in one step, only the most severe action is taken."""
 MOST_ROLLBACKS = 1
 """Maximum number of rollbacks of a run. The next alarm that asks for one ends the run."""
 
 
 class Raised(NamedTuple):
-    """A new alarm. ``since``: the step that caused it, which may be earlier than the step that showed it."""
+    """A new alarm. ``since``: the step at which the detector fires, which may precede the current step."""
 
     since: int
     why: str
@@ -59,7 +59,7 @@ class Guards:
         )
 
     def act(self, step: int) -> End | None:
-        """Take the most severe action among those of the alarms that are new after a step.
+        """Take the most severe action of the alarms that are new after a step.
 
         Return the end of the run, or None if the run continues.
         """

@@ -1,7 +1,7 @@
 """The canary: check after every update that the engine computes with the weights of the learner.
 
 The engine answers a few fixed requests. Its prompts, cache, head, digests of weights and log-probabilities
-are compared with the learner's own, and the first difference is named.
+are compared with the learner's, and the first difference is reported.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ BOUNDS = {torch.float32: 1e-4, torch.float16: 0.05, torch.bfloat16: 0.1}
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of a comparison: figures for metrics.jsonl, and what is wrong, if anything."""
+    """The result of a comparison: figures for metrics.jsonl, and the fault, if any."""
 
     metrics: dict[str, float] = field(default_factory=dict)
     fault: str | None = None
@@ -80,7 +80,7 @@ class Canary:
         self._trained: dict[str, Digest] = {}
 
     def compare(self, *reports: EngineReport) -> Finding:
-        """Return the largest distance of an engine from the learner, and the first thing that is wrong."""
+        """Return the largest distance of an engine from the learner, and the first fault."""
         dtype = getattr(torch, reports[0].dtype)
         before, self._trained = self._trained, {}
         for name, values, learns in weights_as_computed(self._model, dtype):

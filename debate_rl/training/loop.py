@@ -41,16 +41,16 @@ WEIGHTS = (("rewards", "truth_weight"), ("advantages", "lambda_gen"), ("advantag
 
 
 class StuckError(ValueError):
-    """The last steps of a run could not change the weights. The message says how many and what is saved."""
+    """A run whose last steps could not change the weights. The message gives their number."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """What a run learns from.
+    """The task of a run: debates, or supervised replies.
 
-    ``step`` does a step and returns its metrics; when a phase ends, it passes the phase's name to its last
-    argument.
-    ``evaluate`` returns held-out figures. ``evaluates_first`` says whether to evaluate before the first step.
+    ``step`` does a step and returns its metrics; at the end of each phase, it calls its last argument with
+    the phase's name. ``evaluate`` returns held-out figures. ``evaluates_first`` says whether to
+    evaluate before the first step.
     """
 
     step: Callable[[Run, int, Callable[[str], None]], dict[str, float]]
@@ -80,7 +80,7 @@ def goes_on(run: Run) -> bool:
 def train_steps(run: Run, task: Task | None = None) -> None:
     """Do the remaining steps of a run. ``run.end`` then says why it ended.
 
-    ``task``: what the run learns from; None means debates. Signals: see ``debate_rl.training.stops``.
+    ``task``: None means learning from debates. Signals: see ``debate_rl.training.stops``.
     """
     with run.end_recorded():
         try:
@@ -169,7 +169,7 @@ def _learn(
 ) -> dict[str, float]:
     """Learn from a step's turns. With dynamic sampling, learn only from groups that have a signal.
 
-    Skip a step that has a non-finite reward, because the same rule produced the rewards of its other turns.
+    Skip a step that has a non-finite reward: its other rewards come from the same faulty rule.
     """
     train, metrics = run.config.train, {"reward/not_finite": float(played.not_finite)}
     if train.adaptive:
@@ -266,7 +266,7 @@ def _is_best(run: Run, figures: Mapping[str, float]) -> bool:
 
 
 def evaluate_first(run: Run, task: Task | None = None) -> dict[str, float]:
-    """Evaluate before the first step, if that is due; store the held-out figures and return them."""
+    """Evaluate before the first step, if an evaluation is due; store and return the held-out figures."""
     task = task or DEBATES
     figures = _timed_evaluation(run, 0, task) if task.evaluates_first(run) else {}
     if figures:
@@ -290,13 +290,13 @@ def evaluate(run: Run, step: int) -> dict[str, float]:
 
 
 def evaluates_first(run: Run) -> bool:
-    """Return whether held-out problems are evaluated before the first step: once, and if steps follow."""
+    """Return whether to evaluate before the first step: only once, and only if steps follow."""
     due = run.step == 0 and run.config.held_out.due(0, run.config.train.steps)
     return due and bool(run.data.held_out) and ("", 0) not in run.measured
 
 
 SAVED_WITHIN_S = 1800
-"""Seconds after the last checkpoint at which the next finished step saves one."""
+"""Seconds since the last checkpoint after which the next finished step writes a checkpoint."""
 MAX_BAD_STEPS = 10
 """Number of consecutive steps without a finite gradient or reward after which a run ends."""
 DEBATES = Task(train_step, evaluate, evaluates_first)
@@ -315,7 +315,7 @@ def reached_limit(run: Run, spent: float) -> End | None:
         if looked is not None and looked.outcome is not None:
             return End("target", looked.why)
     if train.hours is not None and spent >= train.hours * HOUR_S:
-        return End("hours", f"{duration(spent)} are spent, of train.hours = {train.hours:g}")
+        return End("hours", f"the run took {duration(spent)}, and train.hours = {train.hours:g}")
     return None
 
 
@@ -333,8 +333,8 @@ def check_first_mismatch(run: Run, metrics: Mapping[str, float]) -> None:
     cause = "Check that temperature, model, adapter and numeric type are the same for both"
     if model.policy == "vllm" and (samples := engine_dtype(model)) != learns:
         cause = (
-            f"The learner multiplies in {learns}, the engine in {samples}, and one of them rounds small "
-            f'updates of the weights away: set learner.compute = "{samples}"'
+            f"The learner multiplies in {learns}, the engine in {samples}, and one of them loses small "
+            f'weight updates by rounding: set learner.compute = "{samples}"'
         )
     why = f"sampler and trainer give the same tokens different probabilities ({apart}). {cause}"
     if most is not None and found > most:
@@ -342,7 +342,7 @@ def check_first_mismatch(run: Run, metrics: Mapping[str, float]) -> None:
             f"step 0: mismatch_kl is {found:.3g}, over train.max_first_mismatch = {most:g}: {why}; nothing "
             "was saved"
         )
-    run.tracker.say(f"step 0: mismatch_kl is {found:.3g} nats a token, over {MISMATCH:g}: {why}")
+    run.tracker.say(f"step 0: mismatch_kl is {found:.3g} nats per token, over {MISMATCH:g}: {why}")
 
 
 def _refuse_stuck(run: Run) -> None:

@@ -45,11 +45,11 @@ def open_training(
     prepare: Callable[[Config], tuple[Config, Problems]] = checked_problems,
     settings: Callable[[Config, Mapping[str, bool | float]], LearnerConfig] = Config.resolved_learner,
 ) -> Iterator[Run]:
-    """Open a run: a new run is warm-started if so configured, an old one resumes from its newest checkpoint.
+    """Open a run: warm-start a new run if so configured, or resume an old run from its newest checkpoint.
 
-    ``look``: checks the problems, by default ``chosen_here``. ``group``: the processes that learn together,
-    if there are several. ``prepare`` returns the configuration and the problems, once both are checked;
-    ``settings`` returns the learner's settings. SIGINT and SIGTERM raise Stopped within the block, as
+    ``look``: a check of the problems, by default ``chosen_here``. ``group``: the processes that learn
+    together, if there are several. ``prepare`` returns the checked configuration and problems; ``settings``
+    returns the learner's settings. SIGINT and SIGTERM raise Stopped within the block, as
     ``debate_rl.training.stops`` describes.
     """
     began, since = time.monotonic(), time.time()

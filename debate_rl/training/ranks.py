@@ -1,6 +1,6 @@
-"""Processes of one machine that learn together, as torchrun starts them: "ranks".
+"""Ranks: the processes of one machine that torchrun starts and that learn together.
 
-The first rank has the run: its folder, problems, policy, engines and figures. It calls the others over
+The first rank owns the run: its folder, problems, policy, engines and figures. It calls the other ranks over
 sockets. All ranks do the same work at the same time, each on its share of the model and of the rows. If a
 rank ends, its socket closes; the run then ends too, with a message that says what is saved.
 """
@@ -44,14 +44,14 @@ from learner.update.shards import cut, gathered, outline, shard
 from learner.update.tally import WorstTokens
 
 GRACE_S = 10.0
-"""Seconds that a rank may still wait for a failed one in a collective operation before it exits."""
+"""Seconds that a rank may still wait for a failed rank in a collective operation before it exits."""
 START_S = 120.0
 """Seconds within which the other ranks must answer at the beginning."""
 SETTLE_S = 0.5
-"""Seconds to wait after a failure, so that the rank that caused it is seen to have ended."""
+"""Seconds to wait after a failure until the end of the rank that caused it is noticed."""
 TORCHRUN = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 AGENT = "TORCHELASTIC_USE_AGENT_STORE"
-"""With ``TORCHRUN``: variables of torchrun, removed so that process groups of engines do not read them."""
+"""A variable of torchrun. It and ``TORCHRUN`` are removed, so that engines do not read them."""
 FAILED = 2
 """The exit code of a rank that cannot continue."""
 
@@ -112,7 +112,7 @@ class Share:
 
 
 class RankedLearner:
-    """The learner of several ranks, for the first rank, whose complete ``model`` gets the new weights."""
+    """The first rank's view of a learner on several ranks. Its complete ``model`` gets the new weights."""
 
     def __init__(self, group: RankGroup, model: Any, config: Config, settings: LearnerConfig) -> None:
         self._group, self._model = group, model
@@ -288,8 +288,8 @@ def _device_of(config: Config, ranks: Ranks) -> str:
         )
     if device.type == "cuda" and torch.cuda.device_count() < ranks.count:
         raise ValueError(
-            f"model.device={name!r}: torchrun started {ranks.count} ranks, with a GPU each, and this machine "
-            f"has {torch.cuda.device_count()}; lower --nproc-per-node"
+            f"model.device={name!r}: torchrun started {ranks.count} ranks, which need a GPU each; this "
+            f"machine has {torch.cuda.device_count()}; lower --nproc-per-node"
         )
     if config.model.quantization != "none":
         raise ValueError(

@@ -1,4 +1,4 @@
-"""An open run: its folder, problems, model, policy and learner; how it is saved and how it ends."""
+"""An open run: its folder, problems, model, policy and learner, its checkpoints and its end."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ if TYPE_CHECKING:
 
 Reason: TypeAlias = Literal["steps", "target", "hours", "alarm", "rollback", "signal", "error"]
 BY_ALARM: tuple[Reason, ...] = ("alarm", "rollback")
-"""Reasons for which a command's exit code is 1: steps are left to do."""
+"""Reasons for exit code 1: the run still has steps to do."""
 LOWER = 0.5
 """A rollback multiplies the learning rate by this factor."""
 Look: TypeAlias = Callable[[Problems], Mapping[str, bool | float]]
-"""A check of the problems, before any model is loaded or anything is written. It may refuse the run, and it
+"""A check of the problems before any model is loaded or any file is written. It may refuse the run, and it
 returns the values chosen for settings that are "auto"."""
 
 
@@ -146,8 +146,8 @@ class Run:
     def publish(self, version: int) -> dict[str, float]:
         """Send the learnt weights to the policy, and return the metrics of the canary.
 
-        An engine with weights of its own is immediately compared with the learner. ``fault`` is set to what
-        is wrong, or to None.
+        An engine with its own weights is immediately compared with the learner, and ``fault`` is set to the
+        fault that is found, or to None.
         """
         try:
             run_async(self.policy.update(self.model, version))
@@ -176,7 +176,7 @@ class Run:
 
     @property
     def best_of(self) -> str:
-        """The figure and the problems by which the best checkpoint is chosen; a new choice if they change."""
+        """The figure and problems that choose the best checkpoint; a change restarts the choice."""
         return f"{best_by(self.config)} on {problems_checksum(self.data.never_trained)}"
 
     def save(self) -> None:
@@ -206,7 +206,7 @@ class Run:
             self.save()
 
     def saved_words(self) -> str:
-        """Return a line on what is saved, from which the same command resumes."""
+        """Return a line about the saved steps, from which the same command resumes."""
         if self.saved == 0:
             return "no step is saved; the same command begins again with the first step"
         done = f"{self.saved} of {self.config.train.steps} steps"

@@ -35,9 +35,9 @@ def start_weights(
 ) -> None:
     """Load or compute the weights that a run starts from, and save them as the reference of the KL penalty.
 
-    A resumed run loads the saved weights. ``train.jitter`` perturbs them before they are saved. The folder
-    is recorded as a run once the weights of another run have loaded. ValueError if a run with checkpoints has
-    lost its start weights, because ``warm_start.from_run`` may have been trained further since.
+    A resumed run loads the saved weights. ``train.jitter`` perturbs the weights of a new run before they are
+    saved. Another run's weights are loaded before the folder becomes a run. ValueError if a run with
+    checkpoints has lost its start weights: ``warm_start.from_run`` may have been trained further since.
     """
     settings, home = config.warm_start, folder.path / WARM_START
     wanted = settings.steps > 0 or settings.from_run is not None

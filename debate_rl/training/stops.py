@@ -7,7 +7,7 @@ while debates are held   they are dropped at once (``interruptible``), and rando
                          their states before the step (``Run.finished_steps_saved``)
 in the rest of a step    grading, learning, writing and evaluating continue to the step's end (``deferred``)
 then                     the finished steps are saved (``Run.end_recorded``), and Stopped says how to resume
-at a second signal       the run ends at once wherever it is, and saves nothing
+at a second signal       the run ends at once and saves nothing
 
 While a phase takes over ten minutes, a thread prints the phase's name (``StallWatch``); it never ends
 anything. The detector ``stall`` reports such a step when the step is over.
@@ -33,7 +33,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 ASYNCIO = os.path.dirname(asyncio.__file__) + os.sep
 STALLED_S, LOOK_S = 600.0, 5.0
 NEXT = {"": "rollout", "rollout": "reward", "reward": "learn", "verify": "reward", "learn": "record"}
-"""The phase that follows each phase. For further debates in a step, ``rollout`` follows ``reward``."""
+"""The phase that follows each phase. If a step holds more debates, ``rollout`` also follows ``reward``."""
 HOME = Path(__file__).parents[2]
 OURS = tuple(
     f"{HOME / name}/" for name in ("debate", "debate_rl", "envs", "learner", "rewards", "transcripts")
@@ -44,7 +44,7 @@ WAITING = "the current step is finished and saved first; a second signal ends th
 class Stopped(KeyboardInterrupt):
     """Raised in a run that a signal stops.
 
-    ``at_once``: by a second signal, so nothing may be saved. ``kept`` says from where the run resumes.
+    ``at_once``: a second signal ended the run, and nothing is saved. ``kept``: from where the run resumes.
     """
 
     def __init__(self, signum: int, *, at_once: bool = False) -> None:
@@ -152,7 +152,7 @@ def catch_stops() -> Iterator[Stops]:
 
 
 class StallWatch:
-    """Prints a line if no phase (``lap``) ends in ``stalled_s`` seconds, then after twice that, etc."""
+    """Prints a line if no phase (``lap``) ends within ``stalled_s`` seconds, and again after twice that."""
 
     def __init__(
         self, say: Callable[[str], None], *, stalled_s: float = STALLED_S, look_s: float = LOOK_S
@@ -201,7 +201,7 @@ class StallWatch:
         under_way = NEXT.get(phase, "evaluating or saving")
         where = innermost(sys._current_frames().get(self._main))
         at = f", at {where}" if where else ""
-        return f"step {step}: no phase has ended for {duration(silent)}; under way: {under_way}{at}"
+        return f"step {step}: no phase has ended for {duration(silent)}; current phase: {under_way}{at}"
 
 
 def innermost(frame: FrameType | None) -> str:

@@ -1,7 +1,8 @@
 r"""Compare lists, sets, tuples, intervals and matrices part by part, and chains of equations side by side.
 
 The parts of a tuple, an interval or a matrix are ordered, and the brackets count. A bare list, a set and a
-union are not ordered, and repeated parts count once. A list never equals one of its parts: hedging is wrong.
+union are not ordered, and repeated parts count once. A list never equals one of its parts, so several
+guesses are wrong.
 A bare list with commas may stand for a tuple in the same order. Assignments to different names may stand for
 a list or a tuple. Shapes are compared before values.
 """

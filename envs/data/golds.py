@@ -96,7 +96,7 @@ def gsm8k(row: Record, choices: Choices) -> str:
 
 
 def math(row: Record, choices: Choices) -> str:
-    """Return the contents of the solution's last box, or the answer field if it is named or there is no box.
+    """Return the solution's last box; return the answer field if that is mapped or there is no box.
 
     The box comes first because in some copies of MATH the answer field has lost the rows of matrices.
     """
@@ -240,7 +240,7 @@ def choice(row: Record, choices: Choices) -> str:
 
 
 def letter(row: Record, choices: Choices) -> str:
-    """Return the letter of the right option; an option's text is not accepted, because "b" may be one."""
+    """Return the letter of the right option. Refuse an option's text, because a text may be "b"."""
     text = row.text("answer", "correct", "answer").upper()
     if len(text) != 1 or text not in LETTERS[: len(choices)]:
         field = row.field("answer", "correct", "answer")

@@ -125,7 +125,7 @@ def apps_question(row: Record) -> str:
 
 
 def texts(row: Record, field: str) -> tuple[str, ...]:
-    """Return the texts of a list field, or a single text; raise the row's error for an item without text."""
+    """Return the texts in a field, a list or a single text; raise the row's error if an item has no text."""
     value = row.values.get(field)
     items = [value] if isinstance(value, str) else value if isinstance(value, Sequence) else []
     found = tuple(item for item in items if isinstance(item, str) and item.strip())

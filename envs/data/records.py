@@ -178,7 +178,7 @@ def of_split(path: str | os.PathLike[str], files: Sequence[Path], names: Sequenc
     kept = tuple(file for file, split in named.items() if split is None or split in names)
     if not kept:
         had = ", ".join(sorted({split for split in named.values() if split}))
-        raise DataError(f"{path}: no file of split {names[0]!r}; its files are of {had}, or use 'all'")
+        raise DataError(f"{path}: no file of split {names[0]!r}; use {had} or 'all'")
     return kept
 
 

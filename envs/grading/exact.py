@@ -252,7 +252,7 @@ def _well_formed(plain: str) -> bool:
 
 
 def pairs_to_check(answer: str, gold: str) -> list[tuple[str, str]]:
-    """Return the (gold, answer) pairs that must all be equal; every side of the answer's chain is a claim."""
+    """Return the (gold, answer) pairs that must all be equal: one for each side of the answer's equations."""
     plain, truth = clean(answer), clean(gold)
     plain = plain if _MATH_WORDS.search(truth) else without_unit(plain)
     if _LIST.search(plain) or len(sides(truth)) > 1:

@@ -31,13 +31,13 @@ Instructions: TypeAlias = Mapping[str, Instruction]
 
 
 class Unfit(Exception):
-    """An argument is invalid; the message says why, as the end of a sentence."""
+    """An invalid argument; the message completes a sentence that begins with the argument's name."""
 
 
 def whole(least: int) -> Reader:
     """Return a parser of integers that are at least ``least``.
 
-    The parser accepts floats with integer values, because published tables may hold them.
+    The parser accepts floats with integer values, which published tables may contain.
     """
 
     def read(value: object) -> int:
@@ -83,9 +83,9 @@ def phrase(value: object) -> str:
 
 
 def first_phrase(value: object) -> str:
-    """Parse a text that is not blank, without blanks at its ends.
+    """Parse a text that is not blank, and strip it.
 
-    Take the first item of a list, because some published rows hold a list.
+    Of a list, which some published rows have, the first item is parsed.
     """
     return phrase(value[0] if isinstance(value, list) and value else value).strip()
 

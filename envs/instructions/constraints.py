@@ -23,7 +23,7 @@ _AT_MOST = (("nth_paragraph", "num_paragraphs"), ("i", "N"), ("min_words", "max_
 
 
 class ConstraintError(DataError):
-    """Constraints are invalid; has the ``field`` of the row, the ``problem`` there and the ``value``."""
+    """Invalid constraints: the ``field`` of the row, the ``problem`` with it, and its ``value``."""
 
     def __init__(self, field: str, problem: str, value: object) -> None:
         super().__init__(f"{field}: {problem} (value {shorten(value)})")
@@ -65,7 +65,7 @@ def follows(response: str, constraints: Sequence[Constraint], *, loose: bool = F
     r"""Return for each constraint whether the response meets it; an empty response meets none.
 
     With ``loose``, a constraint is met if any of eight variants of the response meets it: with or without
-    stars, the first line and the last line (section 2.2 of the paper: the upper bound).
+    stars, with or without the first line, and with or without the last line (section 2.2 of the paper).
 
     >>> ids = ["punctuation:no_comma", "startend:quotation"]
     >>> constraints = constraints_of(write_constraints(ids, [{}, {}]))
@@ -90,10 +90,12 @@ def _checked(ids: object, kwargs: object) -> Iterator[tuple[str, dict[str, objec
     if not isinstance(ids, list) or not 1 <= len(ids) <= _MOST:
         raise ConstraintError(id_field, f"needs a list of 1 to {_MOST} instructions", ids)
     if not isinstance(kwargs, list) or len(kwargs) != len(ids):
-        raise ConstraintError(kwargs_field, f"needs a list with one object for each of {len(ids)}", kwargs)
+        raise ConstraintError(
+            kwargs_field, f"needs a list of {len(ids)} objects, one per instruction", kwargs
+        )
     for id_, given in zip(ids, kwargs, strict=True):
         if not isinstance(id_, str) or id_ not in TYPES:
-            hint = did_you_mean(str(id_)[:80], TYPES, f"docs/instructions.md lists the {len(TYPES)} that are")
+            hint = did_you_mean(str(id_)[:80], TYPES, f"docs/instructions.md lists all {len(TYPES)}")
             raise ConstraintError(id_field, f"{shorten(id_)} is not a known instruction; {hint}", id_)
         if given is not None and not isinstance(given, Mapping):
             raise ConstraintError(kwargs_field, f"{id_} needs an object of arguments", given)
@@ -120,5 +122,5 @@ def _arguments(id_: str, given: Mapping[str, object]) -> dict[str, object]:
     for name, limit in _AT_MOST:
         value, most = arguments.get(name), arguments.get(limit)
         if isinstance(value, int) and isinstance(most, int) and value > most:
-            raise ConstraintError("kwargs", f"{id_}: {name!r} is beyond {limit}={most}", value)
+            raise ConstraintError("kwargs", f"{id_}: {name!r} is greater than {limit}={most}", value)
     return arguments

@@ -61,7 +61,7 @@ def is_two(parts: Sequence[str]) -> bool:
 def _apart(text: str) -> str:
     """Return the text with a mark around each word and around each character outside words.
 
-    A word with its marks then matches only a whole word, so that a plain substring search is enough.
+    A substring search for a marked word then finds only whole words.
     """
     plain = text.replace("\0", "\2").replace("\1", "\2")  # \0 and \1 are the marks
     return _BOUNDARY.sub("\0", _NO_WORD.sub("\1", plain))

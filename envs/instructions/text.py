@@ -56,8 +56,8 @@ def count_words(text: str) -> int:
 def sentences(text: str) -> list[str]:
     """Return the stripped sentences of a text; text after the last full stop also counts as a sentence.
 
-    A sentence ends at ``.``, ``?`` or ``!`` before a blank or the end of the text. It does not end at dots
-    with a lower-case letter after them, or at an abbreviation or an initial before more text. A line break
+    A sentence ends at ``.``, ``?`` or ``!`` before a blank or the end of the text. It does not end at several
+    dots before a lower-case letter, nor at an abbreviation or an initial before more text. A line break
     alone does not end a sentence, and "1." before a list entry is a sentence. These rules follow nltk's
     punkt, which IFEval uses and which knows more abbreviations.
 
@@ -122,7 +122,7 @@ def enclosed(text: str, opening: str, closing: str) -> int:
 
 
 def is_verb(word: str) -> bool:
-    """Return whether an English word may be a verb: any form of one of 700 common verbs.
+    """Return whether an English word may be a verb, that is, a form of one of 700 common verbs.
 
     >>> [is_verb(word) for word in ("Imagine", "running", "tried", "Went", "The", "Thing", "can")]
     [True, True, True, True, False, False, False]

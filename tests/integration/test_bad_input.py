@@ -116,7 +116,7 @@ def contents(folder: Path) -> dict[str, bytes]:
         ),
         (
             "held_out.kind=gsm8k",
-            "the quick-start makes judge pairs, which needs problems of pair_sum or words",
+            "the judge pairs of the quick-start need problems of pair_sum or words",
         ),
         ("warm_start.right=[0.9]", "warm_start: right and lure are fractions of the same demonstrations"),
     ],

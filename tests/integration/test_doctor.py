@@ -76,10 +76,3 @@ def test_a_warm_start_is_announced_and_leaves_the_json_alone(debate_command, tmp
     assert lines[2] == "warm start 0/50"
     assert lines[3].startswith("warm start 50/50 in ")
     assert lines[4].startswith("warm start: loss ")
-
-
-@pytest.mark.slow
-def test_the_folder_of_a_run_is_looked_at_with_its_newest_weights(folder, debate_command):
-    code, out, _ = debate_command("doctor", folder / "run", "--problems", "2", "--json", "-")
-    assert code in (0, 1)
-    assert "base accuracy" in checks_of(out)

@@ -40,7 +40,7 @@ def test_a_run_that_does_not_fit_is_refused_before_its_model_is_loaded(
     assert "          learner.gradient_checkpointing = true was chosen\n" in err
     facts = json.loads((tmp_path / "runs/debate/run.json").read_text())
     assert facts["chosen"] == {"learner.gradient_checkpointing": True}
-    assert "  that is more than is available: lower learner.micro_batch_tokens or debate.max_tokens\n" in err
+    assert "  more than is available: lower learner.micro_batch_tokens or debate.max_tokens\n" in err
     assert debate_command("train", "runs/debate", "train.over_memory=false")[0] == 0  # all is done
 
 
@@ -62,7 +62,7 @@ def test_train_estimates_and_evaluates_first_and_ends_with_what_changed(
     order += ("step 0 (1 of 2 done)", "step 1 (2 of 2 done)")
     places = [[line.startswith(words) for line in lines].index(True) for words in order]
     assert places == sorted(places)
-    assert re.search(r": 2 steps of .*\), 2 evaluations of .*; by a short probe", lines[places[2]])
+    assert re.search(r": 2 steps of .*\), 2 evaluations of .*; from a short probe", lines[places[2]])
     first, *others = out.splitlines()
     kept = read_held_out(tmp_path / "run")
     assert [first, *others[: len(sentences(kept)) - 1]] == sentences(kept)

@@ -4,11 +4,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-import torch
 
 from debate_rl.config import Config
 from debate_rl.config.recipes import load_config
-from debate_rl.inference.local import LocalPolicy
 from debate_rl.training.loop import train
 from debate_rl.training.open_or_resume import open_training
 from transcripts import read_records
@@ -59,31 +57,6 @@ def test_a_damaged_checkpoint_is_named_and_skipped_and_the_run_ends_as_without(t
         assert trained("train.save_every=1").code == 0
     assert [str(note.message).partition(":")[0] for note in notes][2:] == ["run"]
     assert left_by(Path("run")) == straight
-
-
-@pytest.mark.slow
-def test_a_resumed_run_publishes_its_weights_before_it_samples(config, monkeypatch):
-    train(config("run", "train.steps=2"))
-    saved = torch.load("run/checkpoints/step_000002/trainer.pt")["parts"]["learner"]["steps"]
-    told = []
-    update, sample_all = LocalPolicy.update, LocalPolicy.sample_all
-
-    async def told_update(self, weights, version):
-        told.append(("update", version))
-        await update(self, weights, version)
-
-    def told_sample(self, requests):
-        told.append(("sample", self.version))
-        return sample_all(self, requests)
-
-    monkeypatch.setattr(LocalPolicy, "update", told_update)
-    monkeypatch.setattr(LocalPolicy, "sample_all", told_sample)
-    train(config("run"))
-    samples = [version for kind, version in told if kind == "sample"]
-    assert told[0] == ("update", 2)
-    assert set(samples) == {2}
-    assert told[-1] == ("update", 3)
-    assert saved == 2
 
 
 def test_a_best_figure_that_there_is_not_is_refused(config):

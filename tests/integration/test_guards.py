@@ -182,12 +182,10 @@ def test_the_real_detectors_end_a_run_whose_learning_rate_is_a_hundred_times_too
 def test_debates_of_some_problems_of_each_step_are_kept_and_metrics_are_of_all(
     tiny_run, tiny_recipe, tmp_path
 ):
-    """Of two steps of two problems with two debates each: all, one and no problem are kept."""
-    runs, like_tiny_run = {"all": tiny_run}, ("logging.progress=none", 'advantages.peer.baseline="rae"')
-    for name, number in (("one", 1), ("nothing", 0)):
-        runs[name] = tmp_path / name
-        more = (f"run.dir={runs[name]}", f"logging.transcript_groups={number}", *like_tiny_run)
-        train(load_config(Config, tiny_recipe, more))
+    """Of two steps of two problems with two debates each: all, or those of one problem."""
+    runs = {"all": tiny_run, "one": tmp_path / "one"}
+    more = (f"run.dir={runs['one']}", "logging.transcript_groups=1", "logging.progress=none")
+    train(load_config(Config, tiny_recipe, [*more, 'advantages.peer.baseline="rae"']))
     kept, figures = {}, {}
     for name, run in runs.items():
         with RunStore.open(run) as store:
@@ -197,5 +195,4 @@ def test_debates_of_some_problems_of_each_step_are_kept_and_metrics_are_of_all(
     assert list(kept["one"]) == ["0.0", "0.1", "1.0", "1.1"]
     assert len(kept["all"]) == 8
     assert kept["one"].items() <= kept["all"].items()
-    assert not kept["nothing"]
-    assert figures["one"] == figures["nothing"] == figures["all"]
+    assert figures["one"] == figures["all"]

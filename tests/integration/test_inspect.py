@@ -106,10 +106,8 @@ def test_export_says_what_it_wrote_and_what_more_there_is(debate_command, run, t
     ("arguments", "said"),
     [
         ("run look", "ACTION is one of ls, show, grep, stats, why, same, replays, evaluations, pairs; got"),
-        ("run show", "show: "),
         ("run show 9.0", "run: no debate 9.0; there are steps 0 to 1"),
         ("run show x", "'x' is not a debate"),
-        ("run grep", "grep: "),
         ("run show 0.0 --limit 3", "--limit: show "),
         ("run stats --raw", "--raw: stats "),
         ("run ls --limt 5", "did you mean '--limit'?"),
@@ -118,7 +116,6 @@ def test_export_says_what_it_wrote_and_what_more_there_is(debate_command, run, t
         ("run why", "why: name one debate"),
         ("run why 0.0 --turn x", "--turn 'x'"),
         ("run why 0.0 --turn 9.9", "no turn 9.9; there are 0.0, "),
-        ("run why 0.0 --filter step:0", "--filter: why "),
         ("run same p 0.0", "same: name a problem"),
         ("run same p 0.0 0.1", "same: debate 0.0 is "),
         ("run replays nothing", "no replay 'nothing'"),

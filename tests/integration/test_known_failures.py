@@ -31,7 +31,7 @@ def test_sampler_and_trainer_have_the_same_distribution(make_tiny):
     said = (Message("user", "What is 2 + 2?"),)
     asked = [SampleRequest(said, 0.6, 16, (), seed, "d", TurnId(0, 0)) for seed in range(16)]
     completions = LocalPolicy(model, tokenizer).sample_all(asked)
-    assert len({completion.tokens for completion in completions}) == 16, "nothing but temperature shapes it"
+    assert len({completion.tokens for completion in completions}) == 16  # only the temperature shapes them
     mismatches = []
     for temperature in (0.6, 1.0):
         rows = []
@@ -41,9 +41,8 @@ def test_sampler_and_trainer_have_the_same_distribution(make_tiny):
             rows.append(row_of(one.prompt_tokens, one.tokens, [1.0] * len(one.tokens), **more))
         learner = Learner(model, LearnerConfig(lr=1e-12, warmup_steps=0))
         mismatches.append(learner.step(rows)["mismatch_mean"])
-    ours, theirs = mismatches
-    assert ours < 1e-4
-    assert theirs > 0.3
+    assert mismatches[0] < 1e-4
+    assert mismatches[1] > 0.3
 
 
 def held(names, replies, max_tokens=600, default=SILENT):

@@ -126,17 +126,13 @@ REFUSED = [
         "warm_start.from_run = 'runs/other' ",
     ),
     ("summarized", {"debate": {}}, "summarizer.endpoint: is not used"),
-    ("summarized", {"endpoints": {"other": {"policy": "gpt"}}}, "unknown policy 'gpt'"),
     ("summarized", {"endpoints": {"other": {"policy": "local"}}}, "model: is missing"),
     ("summarized", {"endpoints": {"other": {"model": "m"}}}, "base_url: is missing"),
     ("summarized", {"endpoints": {"other": {"model": "m", "base_url": "host"}}}, "must begin with http"),
     ("summarized", {"summarizer": {"endpoint": "otehr"}}, "did you mean 'other'"),
-    ("summarized", {"endpoints": {"other": {"policy": "local", "modle": "m"}}}, "did you mean 'model'"),
     ("likelihood", {"learner": {}}, "set learner.keep_reference = true"),
     ("likelihood", {"learner": {"beta": 0.1, "reference_every": 5}}, "learner.reference_every = 5"),
     ("likelihood", {"train": ONE_STEP | {"dynamic_sampling": 2}}, "train.dynamic_sampling = 2"),
-    ("likelihood", {"rewards": {"likelihood_weight": -1.0}}, "greater than or equal to 0"),
-    ("likelihood", {"likelihood": {"prompt": "$question $answer"}}, r"prompt: must contain \$reasoning"),
 ]
 
 

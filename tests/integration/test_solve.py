@@ -166,7 +166,6 @@ def test_a_file_of_answers_goes_on_and_asks_nothing_twice(solver, tmp_path):
         ("x --strategy majorty", "--strategy majorty: is unknown; did you mean 'majority'?"),
         ("x --tokens 100 --strategy swiss", "is too small for a solution and a ballot"),
         ("x --seconds 0", "--seconds 0: "),
-        ("x --samples 0", "--samples 0: "),
         ("x debate.num_agents=2 --strategy swiss", "debate.num_agents = 2"),
         ("none.csv", "none.csv: there is no such file"),
         ("./mine", "./mine: there is no such file"),
@@ -351,6 +350,9 @@ def test_a_plan_counts_what_fits_and_how_many_problems_an_hour(debate_command, t
     assert "50 problems take 43 s, within the 5 h available" in out
     (tmp_path / "s.json").write_text('{"tokens_per_second": 100.0, "tokens_generated": 400, "problems": 4}')
     code, out, _ = debate_command(*words, "--measured", "s.json")
-    assert "measured:    100 tokens a second, 100 tokens a problem (measured): 3,600 problems an hour" in out
+    assert (
+        "measured:    100 tokens per second, 100 tokens per problem (measured): 3,600 problems per hour"
+        in out
+    )
     code, out, _ = debate_command(*words)
-    assert "measured:    nothing: --speed or --measured gives problems an hour" in out
+    assert "measured:    nothing: --speed or --measured gives problems per hour" in out

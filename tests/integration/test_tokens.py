@@ -107,16 +107,3 @@ def test_a_turn_without_signal_and_forced_tokens_have_blanks(folder):
     assert [row.index for row in rows if row.stream == "forced"] == [0, 2]
     assert (rows[0].sampler, rows[0].trainer, rows[0].ratio) == (None, None, None)
     assert rows[1].ratio == pytest.approx(1.0, abs=1e-4)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "start"),
-    [
-        ("run 7.0", "run: no debate 7.0; "),
-        ("run 0.0 --turn K7", "--turn 'K7': "),
-        ("nowhere 0.0", "nowhere: "),
-    ],
-)
-def test_what_is_not_there_is_said_in_one_line(tokens, arguments, start):
-    code, out, err = tokens(*arguments.split())
-    assert (code, out, err.count("\n"), err.startswith(f"debate: {start}")) == (2, "", 1, True)

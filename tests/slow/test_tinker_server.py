@@ -15,6 +15,7 @@ from debate_rl.metrics.step_log import read_rows
 from transcripts import RunStore
 
 from ..integration.conftest import wait_until, write_recipe
+from .test_verl import RECIPE as VERL
 
 HOME = Path(__file__).parents[2]
 SKYRL = HOME / ".venv-skyrl"
@@ -30,22 +31,11 @@ from debate_rl.commands.main import run
 sys.argv = ["debate", *sys.argv[1:]]
 run()
 """
-RECIPE = {
-    "env": {"kind": "pair_sum", "levels": [1], "limit": 100},
-    "held_out": {"limit": 4, "every": 0},
-    "debate": {
-        **{"num_rounds": 1, "max_tokens": 48, "context_tokens": 256, "prompts": "tiny"},
-        "handles": ["K7", "Q2", "M4"],
-        "seats": ["learning", "learning", "frozen"],
-        "personas": [
-            {"name": name, "instructions": name, "temperature": 1.0}
-            for name in ("careful", "quick", "skeptic")
-        ],
-    },
+RECIPE = VERL | {
+    "debate": VERL["debate"] | {"seats": ["learning", "learning", "frozen"]},
     "model": {"chat": True, "lora_rank": 8},
     "engine": {"kind": "tinker"},
     "learner": {"lr": 3e-3, "warmup_steps": 0, "loss": "dapo", "beta": 0.02},
-    "train": {"steps": 3, "batch_size": 2, "group_size": 3, "save_every": 1},
 }
 
 

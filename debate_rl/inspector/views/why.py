@@ -198,7 +198,7 @@ def _notes(
         yield "no rewards are stored with this debate"
     damaged = [line for line in store.damage if line.startswith(f"step {record.step},")]
     if damaged and step is not None:
-        yield f"{counted(len(damaged), 'damaged line')} of this step; baseline groups lack their debates"
+        yield f"{counted(len(damaged), 'damaged line')} in this step; the baselines omit their debates"
     if config is not None and is_overlong_masked(record.debate.turn(turn), config.rewards):
         yield 'rewards.overlong = "mask": the reply was cut at its token limit, so it is not learned from'
 

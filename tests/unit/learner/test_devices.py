@@ -6,9 +6,9 @@ from torch import nn
 
 from learner import Row
 from learner.losses import LOSSES
-from learner.update.batches import micro_batches, stars
+from learner.update.batches import micro_batches
 from learner.update.config import FROM_SAMPLER
-from learner.update.forward import action_logprobs, check_sharing, reading
+from learner.update.forward import action_logprobs, reading
 from learner.update.learner import Learner
 
 from .conftest import config_of, qwen3, random_rows
@@ -52,21 +52,6 @@ def test_products_in_bfloat16_give_nearly_the_gradient_of_float32(device, tokens
     exact = gradient(model_of(), random_rows(), None, 1000)
     rounded = gradient(model_of(device), random_rows(), BF16, tokens)
     assert float((rounded - exact).norm()) < 0.05 * float(exact.norm())
-
-
-@pytest.mark.parametrize("device", ["cpu", CUDA])
-def test_a_tree_gives_nearly_the_gradient_of_plain_rows(device, debate_rows):
-    rows = debate_rows()
-    for star in stars(rows):
-        problem, found = check_sharing(model_of(device), star, max_tokens=1000, compute=BF16)
-        assert not problem
-        assert found["sharing/difference"] < 0.05
-    config = config_of(compute="bfloat16", share_prefixes=True, micro_batch_tokens=300)
-    metrics = Learner(model_of(device), config).step(rows)
-    plain = Learner(model_of(device), config_of(compute="bfloat16")).step(rows)
-    assert metrics["read_tokens"] < 0.6 * metrics["row_tokens"]
-    for name in ("loss", "grad_norm", "entropy_mean", "mismatch_mean"):
-        assert metrics[name] == pytest.approx(plain[name], rel=0.05), name
 
 
 @pytest.mark.parametrize("device", ["cpu", CUDA])

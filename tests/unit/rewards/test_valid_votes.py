@@ -38,13 +38,6 @@ def test_a_contradiction_leaves_the_judges_other_pairs_alone():
     assert rewards.format[3][1] == 0.0
 
 
-def test_own_work_counts_only_when_the_scheme_says_so():
-    own = [(0, 1, 0, 1, "left")]
-    assert dropped(score_votes(3, 1, own, None, CONFIG)) == {"cast": 1, "own_work": 1}
-    rewards = score_votes(3, 1, own, None, RewardConfig(judge_own=True))
-    assert rewards.peer == ((1.0,), (-1.0,), (None,))
-
-
 def test_a_debate_vote_on_a_turn_that_was_not_shown_is_dropped(make_debate):
     judge, old, new = TurnId(2, 2), TurnId(0, 0), TurnId(1, 1)
     debate = make_debate([Vote(judge, old, new, "left")], num_rounds=2)

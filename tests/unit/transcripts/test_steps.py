@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rewards import STREAMS
-from transcripts import RunStore, StepRow, write_step
+from transcripts import RunStore, StepRow
 
 
 def expected(rows, step):
@@ -82,11 +82,3 @@ def test_the_steps_of_any_filter_add_up(run, first, last, votes):
         steps, overall = store.steps(filter), store.overall(filter)
     assert sum(row.debates for row in steps) == overall.debates
     assert sum(row.votes for row in steps) == overall.votes
-
-
-def test_a_step_that_comes_later_is_there_after_a_refresh(run, step_records):
-    with RunStore.open(run) as store:
-        write_step(run / "transcripts", 9, step_records(9))
-        assert [row.step for row in store.steps()] == [0, 1, 2]
-        store.refresh()
-        assert [row.step for row in store.steps()] == [0, 1, 2, 9]

@@ -2,12 +2,10 @@
 
 import os
 import signal
-import time
 import warnings
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from random import Random
 
 import pytest
 
@@ -16,7 +14,6 @@ from transcripts.files import shard_paths
 from transcripts.store import seal_before, seal_shard
 
 STEPS, RECORDS, KILLS = 2, 4, 60
-SEED = int(os.environ.get("DEBATE_KILL_SEED", "0"))
 POINTS = ("write", "fsync", "ftruncate", "pwrite", "replace", "unlink")
 
 
@@ -129,22 +126,3 @@ def test_a_writer_killed_at_any_point_loses_nothing(tmp_path, step_records):
                 assert not list((run / "transcripts").rglob(".*")), (point, how, nth)
                 assert len(list(read_records(run))) == STEPS * RECORDS
     assert kills >= 50, kills
-
-
-@pytest.mark.slow
-def test_a_writer_killed_at_drawn_times_loses_nothing(tmp_path, step_records):
-    for step in range(STEPS):
-        step_records(step)
-    rng, kills, acknowledged, number = Random(SEED), 0, set(), 0
-    while kills < KILLS:
-        run = tmp_path / str(number)
-
-        child, out = forked(partial(go_on, run, step_records))
-        time.sleep(rng.random() * 0.03)
-        os.kill(child, signal.SIGKILL)
-        told, code = ended(child, out)
-        kills += code != 0
-        acknowledged |= set(told)
-        check(run, step_records, acknowledged, (SEED, kills, number))
-        if code == 0:
-            number, acknowledged = number + 1, set()

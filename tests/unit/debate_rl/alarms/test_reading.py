@@ -35,7 +35,7 @@ def test_the_later_line_of_a_step_replaces_the_earlier_one_whole(metrics):
     curves, notes = metrics(*lines)
     assert curves.of("loss")[1].tolist() == [1.0, 4.0, 3.0]
     assert len(curves.of("kl_mean")[1]) == 0
-    assert notes == ["metrics.jsonl: 1 lines are of steps done again; the later line of a step counts"]
+    assert notes == ["metrics.jsonl: 1 lines repeat a step; the later line of a step counts"]
 
 
 def test_null_nan_and_huge_numbers_are_broken_values(metrics):
@@ -58,7 +58,7 @@ def test_what_is_no_line_of_ours_is_named_by_line_and_value(metrics):
 def test_a_torn_last_line_is_told(metrics):
     curves, notes = metrics({"step": 0, "loss": 1.0}, b'{"step": 1, "lo')
     assert len(curves.steps) == 1
-    assert "the line has no end" in notes[0]
+    assert "the line is incomplete" in notes[0]
 
 
 def test_nothing_deep_raises():

@@ -94,7 +94,7 @@ CASES = [
     ("grader_drift", CLIMBS | CATCHES_UP, None, ""),
     ("grader_drift", {"accuracy": [0.6] * 25, "accuracy [boxed]": [0.1] * 10 + [0.6] * 15}, None, ""),
     # three of the last ten steps have .5 more
-    ("grader_drift", LOST | MORE, 12, "missing [boxed] grew while more solutions are right"),
+    ("grader_drift", LOST | MORE, 12, "missing [boxed] grew, although more solutions are right"),
     ("grader_drift", LOST | FEWER, None, ""),
     ("grader_drift", CHANGED | {"accuracy [lenient]": [0.6] * 30}, None, ""),  # the grader was changed
     ("grader_drift", CHANGED | {"accuracy [lenient]": [0.6] * 15 + [0.9] * 15}, 19, ""),

@@ -95,7 +95,7 @@ def test_a_run_that_does_not_fit_is_refused_unless_told_to_go_on(needs):
     replace(needs, there=needs.memory.peak).refuse_too_large()
     with pytest.raises(TooLargeError, match=r"does not fit in memory .*train\.over_memory=true"):
         small.refuse_too_large()
-    assert "that is more than is available: " in small.memory_lines()[3]
+    assert "more than is available: " in small.memory_lines()[3]
     train = small.config.train.model_copy(update={"over_memory": True})
     replace(small, config=small.config.model_copy(update={"train": train})).refuse_too_large()
 
@@ -255,7 +255,7 @@ def test_what_rows_share_is_told(needs):
     assert 0 < found.load.shared[0] < opening  # persona, handle and task are an agent's own
     own = opening - found.load.shared[0]
     read = 4 * sum(prompt - own + 3 * (own + reply) for prompt, reply in found.load.rounds)  # four debates
-    assert f" learnt from by reading {3 * read:,} in 3 steps" in found.work_lines()[0]
+    assert f" trained on by reading {3 * read:,} in 3 steps" in found.work_lines()[0]
     other = config.model_copy(update={"debate": config.debate.model_copy(update={"order": "per_viewer"})})
     assert set(planned(other, load_run_problems(other)).load.shared) == {found.load.shared[0]}
 
@@ -267,12 +267,14 @@ def test_the_time_rests_on_what_was_measured(needs, tmp_path):
     ]
     (tmp_path / "metrics.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     assert time_line(needs, tmp_path, here=False) == (
-        "  time    about 13 min left: 1 step of 3 min, 1 evaluation of 10 min; by the 2 steps done"
+        "  time    about 13 min left: 1 step of 3 min, 1 evaluation of 10 min; from the 2 finished steps"
     )
     unknown = replace(needs, there=2**30)
     assert time_line(unknown, None, here=False).startswith("  time    not known: ")
     sheet = time_line(replace(needs, there=79 * 2**30), None, here=False)
-    assert re.match("  time    at least .*: 3 steps of .*; by the peak of an H100 SXM's data sheet", sheet)
+    assert re.match(
+        "  time    at least .*: 3 steps of .*; from the peak speed in the H100 SXM data sheet", sheet
+    )
     assert sheet.endswith("; nothing was run on that GPU")
 
 
@@ -288,7 +290,7 @@ def test_a_start_and_a_plan_tell_the_same_time_in_the_same_words(needs, monkeypa
     assert line == time_line(plan, None, here=True, model=object())
     assert line == (
         "  time    about 1.1 h: 3 steps of 8.1 min (sampling 8.1 min, learning 0.01 s), 3 evaluations of "
-        "14 min; by a short probe of this model"
+        "14 min; from a short probe of this model"
     )
     resumed = time_line(replace(plan, done=2), None, here=True, model=object())
     assert resumed.startswith("  time    about 22 min left: 1 step of 8.1 min (")

@@ -418,7 +418,7 @@ def test_damaged_lines_of_the_step_are_told(tmp_path):
     shard = tmp_path / "transcripts" / "step_000000.jsonl"
     shard.write_text(shard.read_text().partition("\n")[0] + '\n{"schema":5}\n')
     found = explained(tmp_path, config, "0.0", A)
-    assert found.notes == ("1 damaged line of this step; baseline groups lack their debates",)
+    assert found.notes == ("1 damaged line in this step; the baselines omit their debates",)
     assert found.total.truth.matches is False
     assert found.streams[1].members[-1].id == "0.0"
 

@@ -128,8 +128,8 @@ def test_the_newest_whole_checkpoint_is_found_and_the_damaged_are_named(tmp_path
     named: list[str] = []
     assert latest_good(tmp_path, on_damaged=named.append) == paths[1]
     causes = [line.split(": ")[1].split(";")[0] for line in named]
-    assert causes == ["missing", "differs from what was written", "damaged ('format')"]
-    with pytest.raises(CheckpointError, match=r"step_000004/trainer.pt: differs from what was written"):
+    assert causes == ["missing", "was changed after it was written", "damaged ('format')"]
+    with pytest.raises(CheckpointError, match=r"step_000004/trainer.pt: was changed after it was written"):
         load_checkpoint(paths[3], model=tiny())
     shutil.rmtree(paths[2])
     shutil.rmtree(paths[3])
@@ -294,7 +294,7 @@ def test_a_file_of_another_size_is_damage_without_being_read(tmp_path: Path):
     path = save_checkpoint(tmp_path, STATE, model=tiny())
     with (path / "trainer.pt").open("r+b") as file:
         file.truncate(1 << 42)
-    assert damage(path) == f"{path / 'trainer.pt'}: differs from what was written"
+    assert damage(path) == f"{path / 'trainer.pt'}: was changed after it was written"
 
 
 def test_a_copy_that_followed_links_is_resumed_and_knows_its_best(tmp_path: Path):

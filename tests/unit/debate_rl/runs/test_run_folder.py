@@ -54,7 +54,7 @@ def test_another_configuration_is_refused_with_the_difference_and_nothing_is_los
     assert "debate.num_agents was 3, now 5; lr was 3e-05, now 1e-05; name was unset, now 'x'" in str(
         caught.value
     )
-    assert "choose another run.dir, set these back, or allow them by name: " in str(caught.value)
+    assert "choose another run.dir, restore these values, or allow the changes: " in str(caught.value)
     assert str(caught.value).endswith("""'run.allow_changes=["debate.num_agents", "lr", "name"]'""")
     assert (tmp_path / "a" / "config.toml").read_bytes() == before
 
@@ -86,7 +86,7 @@ def test_other_data_is_gone_on_with_where_it_is_allowed_by_name(tmp_path: Path):
     now = {"train.jsonl": "3", "test.jsonl": "2"}
     with pytest.raises(RunFolderError, match=r"train\.jsonl; restore the files") as caught:
         opened(tmp_path / "a", data_checksums=now, rules=ChangeRules(("run", "env")))
-    assert str(caught.value).endswith("""read now: 'run.allow_changes=["data"]'""")
+    assert str(caught.value).endswith("""changed problems: 'run.allow_changes=["data"]'""")
     run = opened(tmp_path / "a", data_checksums=now, rules=ChangeRules(("run", "data")))
     facts = json.loads(run.facts.read_text())
     assert facts["data"] == now

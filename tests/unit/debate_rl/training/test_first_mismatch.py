@@ -28,11 +28,11 @@ def test_rounding_and_later_steps_are_no_matter():
 
 def test_more_than_rounding_is_one_line_at_the_first_step_with_cause_and_cure():
     [line] = said(0.056, compute=torch.bfloat16, policy="vllm")
-    assert line.startswith("step 0: mismatch_kl is 0.056 nats a token, over 0.01: sampler and trainer give")
+    assert line.startswith("step 0: mismatch_kl is 0.056 nats per token, over 0.01: sampler and trainer give")
     assert "(mismatch_mean 0.1, mismatch_max 5.5)" in line
     assert line.endswith(
-        "The learner multiplies in bfloat16, the engine in float32, and one of them rounds small updates "
-        'of the weights away: set learner.compute = "float32"'
+        "The learner multiplies in bfloat16, the engine in float32, and one of them loses small weight "
+        'updates by rounding: set learner.compute = "float32"'
     )
     for alike in (said(0.056, policy="vllm"), said(0.056, compute=torch.bfloat16)):
         assert alike[0].endswith("temperature, model, adapter and numeric type are the same for both")

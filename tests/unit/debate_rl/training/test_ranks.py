@@ -124,7 +124,11 @@ def config_of(**model) -> Config:
 @pytest.mark.parametrize(
     ("model", "gpus", "said"),
     [
-        ({}, 2, r"^model.device='auto': torchrun started 3 ranks, with a GPU each, and this machine has 2; "),
+        (
+            {},
+            2,
+            r"^model.device='auto': torchrun started 3 ranks, which need a GPU each; this machine has 2; ",
+        ),
         ({"dtype": "float16"}, 8, r"^model.dtype=float16: cannot be trained by several ranks; "),
         (
             {"policy": "vllm", "vllm": {"sleep": True}},

@@ -34,4 +34,4 @@ def test_hours_end_a_run():
     run = SimpleNamespace(config=config_of(train={"hours": 0.5}))
     assert reached_limit(run, 1700.0) is None
     end = reached_limit(run, 1900.0)
-    assert (end.reason, end.why) == ("hours", "32 min are spent, of train.hours = 0.5")
+    assert (end.reason, end.why) == ("hours", "the run took 32 min, and train.hours = 0.5")

@@ -17,6 +17,6 @@ def test_a_silent_phase_is_named_while_it_lasts_and_again_after_twice_the_time()
         watch.begin(7)
         Clock(watch.lap).lap("rollout")
         waited_for(said, 2)
-    told = r"step 7: no phase has ended for [\d.]+ s; under way: reward"
+    told = r"step 7: no phase has ended for [\d.]+ s; current phase: reward"
     assert all(re.match(told, line) for line in said)
     assert 2 <= len(said) <= 8  # doubling: .05, .1, .2, ...

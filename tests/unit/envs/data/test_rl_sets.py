@@ -38,7 +38,7 @@ BAD_TRUTHS = [
     *(("[" * 50_000, "needs an object"), ("-" * 50_000 + "1", "needs an object")),
     ("{'x': 1}", "needs an object"),
     ("[{'instruction_id': ['count:numbers'], 'kwargs': [{}]}]", "count:numbers lacks 'N'"),
-    ("[{'instruction_id': ['count:numbers']}]", "needs a list with one object for each of 1"),
+    ("[{'instruction_id': ['count:numbers']}]", "needs a list of 1 objects, one per instruction"),
     (7, "needs an object"),
 ]
 

@@ -47,7 +47,7 @@ def test_shards_are_read_in_order_and_counted_through(snapshot):
 def test_a_single_file_is_read_whatever_its_name_and_a_folder_of_one_is_not(tmp_path, shard):
     file = shard("test.jsonl", 1)
     assert answers(file, "train") == ["1", "2"]
-    with pytest.raises(DataError, match=r": no file of split 'train'; its files are of test, or use 'all'$"):
+    with pytest.raises(DataError, match=r": no file of split 'train'; use test or 'all'$"):
         answers(tmp_path, "train")
 
 

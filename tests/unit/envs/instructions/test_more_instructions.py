@@ -34,7 +34,7 @@ def test_arguments_that_contradict_each_other_are_refused():
         ("validate_paragraphs", {"N": 1, "first_word": "a", "i": 2}),
         ("repeat:repeat_span", {"prompt_to_repeat": "abc", "n_start": 2, "n_end": 1}),
     ):
-        with pytest.raises(ConstraintError, match="is beyond"):
+        with pytest.raises(ConstraintError, match="is greater than"):
             write_constraints([id_], [arguments])
     with pytest.raises(ConstraintError, match="needs one of"):
         write_constraints(["validate_word_constraint"], [{"N": 3, "quantifier": "less than"}])
