@@ -45,9 +45,6 @@ def trained(model: nn.Module) -> dict[str, torch.Tensor]:
     return {name: value.detach().clone() for name, value in model.named_parameters() if value.requires_grad}
 
 
-# Log-probabilities --------------------------------------------------------------------------------
-
-
 def test_log_probabilities_are_those_of_the_whole_model_at_each_rows_temperature():
     model, rows = qwen3(), random_rows()
     got = action_logprobs(model, collate(rows))[0]
