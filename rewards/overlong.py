@@ -1,8 +1,8 @@
 """Replies near or at their token limit (``rewards.overlong``): a penalty, or a mask. Both are DAPO's.
 
 The penalty is the soft overlong punishment [arXiv 2503.14476]. It is 0 up to limit - buffer, then falls
-linearly to the full penalty at the limit, so that a policy can learn to stop in time. The mask removes
-replies that were cut off from the loss, but not from baselines.
+linearly to the full penalty at the limit, so that a policy can learn to stop in time. The mask takes
+truncated replies out of the loss, but keeps them in the baselines.
 """
 
 from __future__ import annotations

@@ -112,9 +112,9 @@ def conversation_budget(
 ) -> ContextBudget:
     """Return the budget for the next prompt of a conversation that already has ``held`` tokens.
 
-    The minimum that later rounds need is reserved: their replies, and messages in which every shown text is
-    replaced by its mark. These messages (``fitting.BAREST``) do not depend on what is written, so a
-    conversation whose first prompt fits can always be held to its end.
+    The budget reserves the minimum that later rounds need: their replies, and their messages with every shown
+    text reduced to the mark of a cut. These messages (``fitting.BAREST``) do not depend on what is written,
+    so a conversation whose first prompt fits can always be held to its end.
     """
     budget, count = context_budget(policy, seating.config), continuation_counter(policy)
     counted = count if round_ else budget.count

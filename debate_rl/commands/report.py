@@ -68,7 +68,7 @@ def report(
 
 
 def refuse_foreign(folder: Path) -> None:
-    """Raise ValueError if the report would replace a file that debate report did not write."""
+    """Raise ValueError if the report would replace a file that ``debate report`` did not write."""
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder}: is not a folder; choose another --out")
     for name in FILES:

@@ -45,7 +45,7 @@ def traces(
         list[str],
         typer.Argument(
             metavar="RECIPE|RUN|FILE... [KEY=VALUE...]",
-            help="A recipe or run whose model replies; with --winners or --debates: runs; or trace files.",
+            help="A recipe or run (its model replies), or trace files. With --winners or --debates: runs.",
         ),
     ],
     out: Annotated[str, typer.Option(metavar="FILE", help="The file of traces to write (JSON Lines).")],

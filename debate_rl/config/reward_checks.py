@@ -60,9 +60,9 @@ def check_returns(debate: DebateConfig, rewards: RewardConfig, advantages: Advan
     rewarded = max(values_of(rewards.truth_weight)) > 0 and rewards.truth_rounds == "all"
     if advantages.discount and debate.min_rounds is not None and rewarded:
         raise ValueError(
-            f"advantages.discount = {advantages.discount:g} sums the truth rewards of later rounds, and "
-            f"debates that agree end early (debate.min_rounds = {debate.min_rounds}), so being right but "
-            'disagreeing would earn more; set rewards.truth_rounds = "last", or leave out one of the two'
+            f"advantages.discount = {advantages.discount:g} sums the truth rewards of later rounds, but "
+            f"debates end early on agreement (debate.min_rounds = {debate.min_rounds}), so agents would earn "
+            'more by not agreeing; set rewards.truth_rounds = "last", or leave out one of the two keys'
         )
 
 

@@ -57,9 +57,9 @@ def grade_debate(
     A grade is True, False, "missing", or None without a verdict of the grader (time-out, crash). The grades
     are None for a problem of kind "open" or "rubric". ``tally`` counts statuses, answers decided by
     math-verify ("symbolic"), "microseconds", and the results of each mode of ``beside`` on the same
-    solutions, as "right [mode]". The gold answer can decide whether all boxes of a solution or only the last
-    box is the answer. With ``hidden``, the stored answer does not depend on the gold answer: it is the answer
-    that the mode finds.
+    solutions, as "right [mode]". Whether all boxed values of a solution count as its answer, or only the
+    last, can depend on the gold answer. With ``hidden``, the stored answer does not depend on the gold answer:
+    it is the answer that the mode finds.
     """
     problem = debate.problem
     if problem.kind in WITHOUT_TRUTH:
@@ -339,7 +339,7 @@ def graded(
 
 
 class BackgroundGrading:
-    """Grades debates by index into ``done[index]``, and passes each with its grades to ``keep``.
+    """Grades debates, stores the grades of debate i in ``done[i]``, and passes both to ``keep``.
 
     A grader may need seconds per answer, so all debates of an evaluation are graded in one background
     thread. An environment whose ``main_thread_only`` is true grades immediately instead. If the block ends

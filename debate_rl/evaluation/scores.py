@@ -309,7 +309,7 @@ def winner_is_right(debate: Debate, grades: Grades, rewards: Rewards) -> float:
 
 
 def winner_of(debate: Debate, rewards: Rewards) -> TurnId:
-    """Return the winner of the last judged round, or without any vote a random agent of the last round."""
+    """Return the winner of the last round with votes; if none has votes, a random agent of the last round."""
     last = debate.protocol.num_rounds - 1
     drawn = Random(derive_seed(debate.seed, "no votes")).choice(speakers(debate.protocol, last))
     return voted_winner(rewards.peer, seed=debate.seed) or TurnId(drawn, last)

@@ -194,7 +194,7 @@ def uses_votes(rewards: RewardConfig) -> bool:
 
 
 def forecast_checks(problems: int, rounds: Sequence[RoundVotes], rewards: RewardConfig) -> Iterator[Check]:
-    """Yield the forecast of training without labels, from the first round with votes.
+    """Yield checks that forecast training without labels. The first round that has votes is used.
 
     ``problems``: the number of graded problems. With fewer than ``LEAST_PROBLEMS``, the result is a single
     check that is not measured. A forecast loss is a warning if the rewards use this source.

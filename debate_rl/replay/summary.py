@@ -36,8 +36,8 @@ def tally(old: float | None, new: float | None) -> dict[str, float]:
     """Return the counts of a turn with advantage ``old`` under the run's scheme and ``new`` under another.
 
     None (no signal) and values that are 0 up to rounding count as 0. ``turns``: 1 if either scheme gives a
-    signal. ``sign_changed``: from positive to negative or back. ``gained``: from 0 to another value.
-    ``lost``: from another value to 0.
+    signal. ``sign_changed``: from positive to negative or back. ``gained``: it changed from 0 to another
+    value. ``lost``: it changed from another value to 0.
 
     >>> tally(1.0, -0.5)["sign_changed"], tally(None, None)
     (True, {})

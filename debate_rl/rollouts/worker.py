@@ -6,9 +6,9 @@ problems without a signal add "refill" and the number of the refill to the step'
 
 Dynamic sampling (DAPO, arXiv 2503.14476) drops problems whose answers are all right or all wrong, and samples
 until the batch is full. Here, a problem has no signal ("silent") if the deciding streams give every turn the
-advantage 0. If a group has truth, truth alone decides, because peer scores have no baseline by default and
-rarely tie in all debates. A spare problem replaces each silent problem, up to ``train.dynamic_sampling`` per
-step.
+advantage 0. If a group has truth rewards, the truth stream alone decides, because peer scores have no
+baseline by default and rarely tie in all debates. A spare problem replaces each silent problem, up to
+``train.dynamic_sampling`` per step.
 
 Adaptive sampling (``train.adaptive``) holds the debates of a problem in chunks until enough debates are right
 and enough are wrong. A debate is right if at least one solution of its last round is right, and wrong if at

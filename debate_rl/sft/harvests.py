@@ -54,7 +54,7 @@ accuracy of a student whose own replies had 2,300 characters [SFT and RL notes].
 
 @dataclass
 class Harvest:
-    """Traces, and the numbers of replies examined (``asked``) and kept, by level ("" if there is none).
+    """Traces, and by level of problems ("" if there is none) the replies examined (``asked``) and kept.
 
     ``cut``: number of right replies that are not kept because they reached the token limit. ``ungraded``:
     number of replies without a verdict.

@@ -138,7 +138,7 @@ def _refuse_no_best(config: Config, data: Replies) -> None:
     measured = data.held_back if name == HELD_BACK else data.held_out
     if not (measured and config.held_out.every):
         key = "sft.held_back" if name == HELD_BACK else "held_out.limit"
-        raise ValueError(f"train.keep_best={name!r}: is not measured; set {key}")
+        raise ValueError(f"train.keep_best={name!r}: this run does not measure it; set {key}")
 
 
 def planned_replies(config: Config, data: Problems, *, there: int | None = None) -> Plan | None:

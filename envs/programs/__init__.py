@@ -16,9 +16,9 @@ import msgspec
 class ProgramTests(msgspec.Struct, frozen=True, omit_defaults=True):
     """Tests of a program: statements that must not raise, or inputs with the expected outputs.
 
-    ``setup`` runs before the program and also before the tests in their own session. The tests take the name
-    ``entry`` from the program, even if ``setup`` defines it. A reply may continue the text ``start``, such as
-    HumanEval's prompt.
+    ``setup`` runs before the program and also before the tests in their own session. The tests call the
+    program's ``entry``, even if ``setup`` also defines this name. A reply may continue the text ``start``,
+    such as HumanEval's prompt.
     """
 
     asserts: tuple[str, ...] = ()

@@ -134,7 +134,7 @@ def test_rl_begins_with_what_was_learnt(tmp_path, config_of, brief):
         ({"train": {"keep_best": "loss"}}, "train.keep_best='loss': is not a metric of an evaluation"),
         (
             {"train": {"keep_best": "eval/sft/loss"}, "sft": {"held_back": 0}},
-            r"keep_best='eval/sft/loss': is not measured; set sft.held_back",
+            r"keep_best='eval/sft/loss': this run does not measure it; set sft.held_back",
         ),
         ({"sft": {"epochs": 0.05}}, "sft.epochs = 0.05: for 54 replies this is less than one step"),
     ],

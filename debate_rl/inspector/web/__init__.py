@@ -62,7 +62,7 @@ def server_for(app: ASGIApp) -> Server:
 
 
 def warm() -> None:
-    """Import the packages that pages need before the first request. scipy alone takes half a second."""
+    """Before the first request, import the packages that pages need; scipy alone takes half a second."""
     for name in ("debate_rl.reports.rows", "debate_rl.inspector.views.why", "debate_rl.config"):
         import_module(name)
     gc.collect()

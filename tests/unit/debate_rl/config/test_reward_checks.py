@@ -26,7 +26,7 @@ WIN_RATE = {"peer": "win_rate"}
         ({"train": {"control_share": 0.2}}, "it is now control = {flipped_votes = 0.3}"),
         (
             {"debate": {"min_rounds": 1}, "advantages": {"discount": 0.7}},
-            r'being right but disagreeing would earn more; set rewards.truth_rounds = "last"',
+            r'agents would earn more by not agreeing; set rewards.truth_rounds = "last"',
         ),
     ],
 )
