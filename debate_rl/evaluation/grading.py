@@ -58,8 +58,8 @@ def grade_debate(
     are None for a problem of kind "open" or "rubric". ``tally`` counts statuses, answers decided by
     math-verify ("symbolic"), "microseconds", and the results of each mode of ``beside`` on the same
     solutions, as "right [mode]". Whether all boxed values of a solution count as its answer, or only the
-    last, can depend on the gold answer. With ``hidden``, the stored answer does not depend on the gold answer:
-    it is the answer that the mode finds.
+    last, can depend on the gold answer. With ``hidden``, the stored answer does not depend on the gold
+    answer: it is the answer that the mode finds.
     """
     problem = debate.problem
     if problem.kind in WITHOUT_TRUTH:
