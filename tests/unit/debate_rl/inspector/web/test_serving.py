@@ -7,6 +7,7 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -42,10 +43,10 @@ def test_the_command_serves_until_it_is_interrupted(run, host):
     command = [sys.executable, "-W", "error::DeprecationWarning:inspector", "-m", "debate_rl.commands.main"]
     command += ["inspect", str(run), "--web", "--port", "0", "--host", host, "--filter", "winner:wrong"]
     env = os.environ | {"PYTHONPATH": str(HOME)}
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env, cwd=run.parent
-    ) as process:
-        found = re.match(r"Open (http://[^/]+)(/\S*) \(Ctrl-C ends it\)", process.stdout.readline())
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, env=env, cwd=run.parent, **pipes) as process, ExitStack() as stack:
+        stack.callback(process.kill)
+        found = re.match(r"Open (http://[^/]+)(/\S*) \(Ctrl-C stops the server\)", process.stdout.readline())
         base = re.sub(r"//[^:]+", "//127.0.0.1", found[1])
         assert found[2].startswith("/run/run/debates?filter=winner%3Awrong")
         assert ("token=" in found[2]) == (host == "0.0.0.0")
