@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from debate.types import Problem
 
+SERVER_SEEDS = 2**31
+"""Every server and engine accepts seeds below this number."""
+
 
 def derive_seed(*parts: str | int) -> int:
     """Return a seed in [0, 2**63) that depends only on the parts, and on each of them.

@@ -22,7 +22,7 @@ from verifiers.v1.dialects.chat import message_to_wire
 from verifiers.v1.runtimes import ProgramResult, SubprocessConfig
 
 from debate.hold import hold_debate
-from debate.seeds import derive_seed
+from debate.seeds import SERVER_SEEDS, derive_seed
 from debate.stops import end_of_stop
 from debate.types import Completion, Problem, SampleRequest, Turn, TurnId
 from debate_rl.config import Config
@@ -163,7 +163,7 @@ class AgentsPolicy:
         sampling = {
             "temperature": request.temperature,
             "max_tokens": request.max_tokens,
-            "seed": request.seed % 2**31,
+            "seed": request.seed % SERVER_SEEDS,
             **({"stop": list(request.stop)} if request.stop else {}),
             **({"top_p": request.top_p} if request.top_p < 1 else {}),
             **({"top_k": request.top_k} if request.top_k else {}),

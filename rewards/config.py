@@ -166,9 +166,14 @@ class RewardConfig(Settings):
         return self.labels > 0 or self.pseudo != "none"
 
     @property
+    def hides_labels(self) -> bool:
+        """Whether the scheme hides the gold answers of some problems."""
+        return self.labels < 1 or self.label_levels is not None
+
+    @property
     def hides_any_label(self) -> bool:
         """Whether the scheme may use anything other than the gold answers of all problems."""
-        return self.labels < 1 or self.label_levels is not None or self.pseudo != "none"
+        return self.hides_labels or self.pseudo != "none"
 
     @property
     def stream_weights(self) -> tuple[float, float]:

@@ -29,6 +29,7 @@ from transformers import AutoTokenizer
 
 from debate.concurrency import run_async
 from debate.files import read_json
+from debate.seeds import SERVER_SEEDS
 from debate.types import Completion, SampleRequest, TurnId
 from debate_rl.backends.policy import ServicePolicy
 from debate_rl.backends.service import ServiceError
@@ -65,7 +66,6 @@ STATE = "tinker.json"
 TINKER = ServerKey("TINKER_API_KEY", "TINKER_BASE_URL", "https://tinker.thinkingmachines.dev")
 NO_KEY = "tml-none"
 """The key sent to a server that must not get the user's key. The SDK requires one."""
-SEEDS = 2**31
 PATIENCE_S = 600.0
 """Seconds to wait for one answer before the run ends."""
 LOSS = "importance_sampling"
@@ -111,7 +111,7 @@ class TinkerPolicy(ServicePolicy):
             temperature=sampling["temperature"],
             top_p=sampling["top_p"],
             top_k=sampling["top_k"] or -1,
-            seed=sampling["seed"] % SEEDS,
+            seed=sampling["seed"] % SERVER_SEEDS,
             stop=sampling["stop_token_ids"],  # ids or strings, not both: strings are cut here
         )
         with _errors_named("a request"):
@@ -155,7 +155,7 @@ class TinkerService:
             return self._new_client()
 
     def _new_client(self) -> Any:
-        model, seed = self._config.model, self._config.seed % SEEDS
+        model, seed = self._config.model, self._config.seed % SERVER_SEEDS
         asked = {"base_model": model.name_or_path, "rank": model.lora_rank, "seed": seed}
         return self._answer(self._service.create_lora_training_client_async(**asked))
 

@@ -25,6 +25,7 @@ from torch import Tensor
 from torch.distributed.tensor import DTensor
 from transformers import AutoTokenizer
 
+from debate.seeds import SERVER_SEEDS
 from debate.types import Completion, SampleRequest
 from debate_rl.backends.policy import ServicePolicy
 from debate_rl.backends.service import ServiceError, refuse_unfit
@@ -37,7 +38,6 @@ from learner.update.optimizer import adam_eps
 
 SERVER = "debate_rl.backends.verl_server:VerlServer"
 VERL = "0.9.1"
-SEEDS = 2**31
 SHARED_MEMORY = 0.5
 """Fraction of a GPU's memory for vLLM, which shares the GPU with a worker, unless the recipe names one."""
 SHARED_S = 30.0
@@ -226,7 +226,7 @@ def verl_words(config: Config) -> list[str]:
         "actor_rollout_ref.model.trust_remote_code": False,
         "actor_rollout_ref.model.enable_gradient_checkpointing": bool(learner.gradient_checkpointing),
         f"{actor}.strategy": "fsdp2",
-        f"{actor}.fsdp_config.seed": config.seed % SEEDS,
+        f"{actor}.fsdp_config.seed": config.seed % SERVER_SEEDS,
         f"{actor}.use_dynamic_bsz": True,
         f"{actor}.ppo_max_token_len_per_gpu": learner.micro_batch_tokens,
         f"{actor}.use_kl_loss": False,

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
 
 from debate import Completion, Debate, DebateConfig, Problem, SampleRequest, hold_debate
-from debate.seeds import derive_seed
+from debate.seeds import SERVER_SEEDS, derive_seed
 from debate.types import Kind
 from debate_rl.evaluation.grading import agreement
 from debate_rl.evaluation.scores import winner_of
@@ -82,7 +82,7 @@ class InspectPolicy:
                 temperature=request.temperature,
                 max_tokens=request.max_tokens + request.thinking_tokens,
                 stop_seqs=list(request.stop) or None,
-                seed=request.seed % 2**31,
+                seed=request.seed % SERVER_SEEDS,
                 **likely,
             ),
         )

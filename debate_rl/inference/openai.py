@@ -12,6 +12,7 @@ from math import isfinite
 from typing import Any, TypeAlias, cast
 
 from debate.prompting.rendering import raw_prompt as default_raw_prompt
+from debate.seeds import SERVER_SEEDS
 from debate.stops import end_of_stop
 from debate.tools import FENCE
 from debate.types import Completion, Message, SampleRequest, StopReason
@@ -301,7 +302,7 @@ class OpenAIPolicy:
             "model": self._model,
             LIMITS[dialect]: request.max_tokens + request.thinking_tokens,
             "temperature": request.temperature,
-            "seed": request.seed % 2**31,
+            "seed": request.seed % SERVER_SEEDS,
             **self._prompt(request, asks=dialect > 0),
         }
         stop = [one for one in request.stop if one != FENCE or self._says_what_stopped]

@@ -25,14 +25,7 @@ from debate_rl.metrics.debates import debate_metrics, due_pairs_of
 from debate_rl.metrics.intervals import Estimate, clustered_mean
 from debate_rl.metrics.progress import parts_shown
 from debate_rl.preflight.check import Check, above, of_estimate
-from debate_rl.preflight.votes import (
-    RoundVotes,
-    forecast_checks,
-    labelled,
-    uses_truth,
-    uses_votes,
-    votes_by_round,
-)
+from debate_rl.preflight.votes import RoundVotes, forecast_checks, labelled, votes_by_round
 from debate_rl.rollouts.worker import Clock, Rollout, RolloutWorker
 from debate_rl.runs.checkpoint import load_checkpoint
 from debate_rl.runs.weights import newest_weights, start_of
@@ -276,7 +269,8 @@ def coverage_checks(advantages: Sequence[TurnAdvantage | None], config: Config) 
     parts = [one for one in advantages if one is not None]
     credit = ("generator",) if config.rewards.mix == "rewards" else ("truth", "peer")
     critics = ("critic",) if config.debate.protocol == "critique" else ()
-    unused = {"truth": not uses_truth(config.rewards), "peer": not uses_votes(config.rewards)}
+    peer, truth = config.rewards.stream_weights
+    unused = {"truth": not truth, "peer": not peer}
     for stream in (*credit, "judge", *critics, "format"):
         share = sum(bool(getattr(one, stream)) for one in parts) / every
         silent = not share and stream in ("truth", "generator") and not unused.get(stream)

@@ -225,7 +225,7 @@ def check_labels(config: Config, data: Problems) -> None:
     rewards = config.rewards
     known = [problem for problem in data.train if problem.kind not in WITHOUT_TRUTH]
     levels = None if rewards.label_levels is None else {*map(str, rewards.label_levels)}
-    hides = rewards.labels < 1 or levels is not None
+    hides = rewards.hides_labels
     key = f"rewards.labels = {rewards.labels:g}" if levels is None else "rewards.label_levels"
     if hides and not known:
         raise ValueError(f"{key}: no training problem has a gold answer; remove the setting")

@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from debate import Debate
-from debate.ramps import values_of
 from debate.types import TurnId
 from debate_rl.metrics.intervals import Estimate, Numbered, clustered_mean, difference, student
 from debate_rl.preflight.check import Check, of_estimate
@@ -183,16 +182,6 @@ def labelled(debates: Sequence[Debate], correct: Sequence[Correct | None]) -> in
     return len({debate.problem.id for debate, known in zip(debates, graded, strict=True) if known})
 
 
-def uses_truth(rewards: RewardConfig) -> bool:
-    """Return True if ground truth rewards solutions."""
-    return rewards.peer_weight == "routed" or any(values_of(rewards.truth_weight))
-
-
-def uses_votes(rewards: RewardConfig) -> bool:
-    """Return True if votes reward solutions."""
-    return rewards.peer_weight == "routed" or min(values_of(rewards.truth_weight)) < 1
-
-
 def forecast_checks(problems: int, rounds: Sequence[RoundVotes], rewards: RewardConfig) -> Iterator[Check]:
     """Yield checks that forecast training without labels. The first round that has votes is used.
 
@@ -210,8 +199,9 @@ def forecast_checks(problems: int, rounds: Sequence[RoundVotes], rewards: Reward
         ("majority", "p_m - 1/2", _over_even(first.majority), "rewards.pseudo=none"),
         ("votes over majority", "p_v - p_m", first.over_majority, "rewards.pseudo=last_majority"),
     )
-    unlabelled, votes = rewards.labels < 1 or rewards.label_levels is not None, uses_votes(rewards)
-    used = {"votes": votes, "majority": rewards.pseudo != "none", "votes over majority": votes and unlabelled}
+    votes = rewards.stream_weights[0] > 0
+    unlabelled = votes and rewards.hides_labels
+    used = {"votes": votes, "majority": rewards.pseudo != "none", "votes over majority": unlabelled}
     for name, margin_of, margin, remedy in margins:
         sign, (about, gains, loses) = sign_of(margin), WORDS[name]
         said = (

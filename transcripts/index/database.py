@@ -170,7 +170,7 @@ def run_and_shards(folder: Path) -> tuple[Path, Path]:
 
 
 def refuse_unreadable(run: Path, shards: Path) -> None:
-    """Raise TranscriptError if the folder is no run, or no shard begins with a debate of this package."""
+    """Raise TranscriptError if the folder is not a run, or no shard begins with a debate of this package."""
     try:
         paths = shard_paths(shards)
     except OSError as error:

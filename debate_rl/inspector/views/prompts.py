@@ -116,12 +116,17 @@ def _model_of(run: Path) -> Mapping[str, Any]:
         return {}
 
 
+def _homes(run: Path) -> tuple[Path, ...]:
+    """Return the folder, and those in which it lies if it is a part of a run's evaluation."""
+    return run, *run.resolve().parents[:3]
+
+
 def _tiny_tokenizer(run: Path) -> Any:
     """Return the tokenizer of a tiny model, which the configuration of the run decides, or None."""
     from debate_rl.inference.decoding import fast_backend
     from debate_rl.warm_start.tokenizer import build_tokenizer, tiny_vocabulary
 
-    for home in (run, *run.resolve().parents[:3]):  # a part of an evaluation has none
+    for home in _homes(run):
         config, _ = config_of(home)
         if config is not None and config.model.tiny is not None:
             return fast_backend(build_tokenizer(tiny_vocabulary(config), fallback=config.model.tiny.fallback))
@@ -131,9 +136,7 @@ def _tiny_tokenizer(run: Path) -> Any:
 def _tokenizer_file(run: Path, model: Mapping[str, Any]) -> Path | None:
     """Return the tokenizer.json of an export of the run, of the model's folder, or of the hub's cache."""
     name = model.get("name_or_path")
-    folders = [
-        home / "export" for home in (run, *run.resolve().parents[:3])
-    ]  # `run` may be a part of an evaluation
+    folders = [home / "export" for home in _homes(run)]
     folders += [Path(name).expanduser()] if isinstance(name, str) and name else []
     for path in (folder / TOKENIZER for folder in folders):
         if path.is_file() and path.stat().st_size <= LARGEST:
