@@ -22,8 +22,9 @@ import numpy as np
 import torch
 
 from debate.types import StopReason
+from debate_rl.inference.cpu_steps import CpuSteps, fits
 from debate_rl.inference.decoding import TokenText
-from debate_rl.inference.qwen3 import Qwen3Steps, fits
+from learner.update.batches import pack
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -135,14 +136,14 @@ class ModelSteps:
         return output.logits[:, -1].float()
 
 
-Steps: TypeAlias = ModelSteps | Qwen3Steps
+Steps: TypeAlias = ModelSteps | CpuSteps
 
 
 def steps_for(model: PreTrainedModel) -> Steps:
-    """Return the fast path for small Qwen3 models in float32 on a CPU, else the model's own forward."""
+    """Return the fast path for common models in float32 on a CPU, else the model's own forward."""
     if torch.is_autocast_enabled(model.device.type):
         return ModelSteps(model)
-    return Qwen3Steps(model) if fits(model) else ModelSteps(model)
+    return CpuSteps(model) if fits(model) else ModelSteps(model)
 
 
 _COMPACT_BELOW = 0.8
@@ -244,8 +245,16 @@ def sample_batch(
 
 
 def _read_prompts(steps: Steps, batch: _Batch) -> torch.Tensor:
-    """Return the first logits (B, V). Equal prompts, as in debates on one problem, are read once."""
+    """Return the first logits (B, V).
+
+    Equal prompts, as in debates on one problem, are read once. Where arithmetic is the cost, common prefixes
+    are read once too.
+    """
     ids, pad = batch.prompts()
+    if isinstance(steps, CpuSteps) and not steps.is_small:
+        packed = pack([row[gap:] for row, gap in zip(ids.numpy(), pad.tolist(), strict=True)])
+        if len(packed.tokens) < _COMPACT_BELOW * ids.numel():
+            return steps.prefill_packed(packed, batch.longest)
     different, rows = torch.unique(torch.cat([pad[:, None], ids], dim=1), dim=0, return_inverse=True)
     if len(different) > _COMPACT_BELOW * len(ids):
         return steps.prefill(ids, pad, batch.longest)

@@ -22,7 +22,7 @@ from envs.errors import DataError
 from envs.families.synthetic import SyntheticFamily, read_integer, split_of
 
 LEVELS = ("1", "2", "3")
-LARGEST = 200
+LARGEST = 60
 NAMES = ("Mia", "Tom", "Ella", "Omar", "Lena", "Raj", "Sofia", "Ben", "Yuki", "Carlos", "Nora", "Ivan")
 
 Op: TypeAlias = Literal["+", "-", "*", "/"]
@@ -472,7 +472,7 @@ def _parts(rng: random.Random, steps: int) -> list[Part]:
 
 def _told(rng: random.Random, wording: str, part: Part, name: str, thing: str) -> str:
     """Return a wording with its name, thing and numbers."""
-    low, high = {"start": (4, 30), "more": (2, 15), "less": (2, 15), "groups": (2, 9)}.get(part, (2, 6))
+    low, high = {"start": (3, 12), "more": (2, 9), "less": (2, 9)}.get(part, (2, 5))
     text = re.sub(r"\bT\b", thing, re.sub(r"\bN\b", name, wording))
     return re.sub("#", lambda _: str(rng.randint(low, high)), text)
 

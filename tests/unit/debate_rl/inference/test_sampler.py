@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from debate_rl.inference import sampler
+from debate_rl.inference.cpu_steps import CpuSteps, fits
 from debate_rl.inference.decoding import TokenText
-from debate_rl.inference.qwen3 import Qwen3Steps, fits
 from debate_rl.inference.sampler import Draw, ModelSteps, RowStop, StopWatch
 
 PIECES = ["<solution>", "</solution>", "<think>", "</think>", " 1", " 2", " 11"]
@@ -22,7 +22,7 @@ def tiny(make_tiny):
     return make_tiny(PIECES, fallback="ascii")
 
 
-@pytest.fixture(params=[ModelSteps, Qwen3Steps])
+@pytest.fixture(params=[ModelSteps, CpuSteps])
 def path(request):
     return request.param
 
@@ -58,7 +58,7 @@ def test_logprobs_are_those_of_a_full_forward(tiny, path, temperature):
 
 def test_both_paths_draw_the_same(tiny):
     draws = draws_of(12)
-    slow, fast = (run(tiny, draws, path, ends=[0]) for path in (ModelSteps, Qwen3Steps))
+    slow, fast = (run(tiny, draws, path, ends=[0]) for path in (ModelSteps, CpuSteps))
     for a, b in zip(slow, fast, strict=True):
         assert a.tokens == b.tokens
         assert a.logprobs == pytest.approx(b.logprobs, abs=1e-5)
@@ -250,7 +250,7 @@ def test_stops_in_real_tokenizers(trained_tokenizer, text):
 
 
 def test_the_fast_path_is_chosen_for_small_plain_models_only(make_tiny):
-    assert isinstance(sampler.steps_for(make_tiny()[0]), Qwen3Steps)
+    assert isinstance(sampler.steps_for(make_tiny()[0]), CpuSteps)
     assert not fits(make_tiny(lora_rank=2)[0])
     assert not fits(make_tiny(seed=3)[0].to(torch.bfloat16))
 
