@@ -103,8 +103,8 @@ def test_common_models_have_the_fast_path_and_read_common_prefixes_once(build, s
     slow, fast = (run((model, tiny[1]), draws, path, ends=[0]) for path in (ModelSteps, CpuSteps))
     for draw, a, b in zip(draws, slow, fast, strict=True):
         assert a.tokens == b.tokens
-        assert b.logprobs == pytest.approx(a.logprobs, abs=1e-5)
-        assert b.logprobs == pytest.approx(full_logprobs(model, draw, b.tokens), abs=1e-5)
+        assert b.logprobs == pytest.approx(a.logprobs, abs=3e-5)
+        assert b.logprobs == pytest.approx(full_logprobs(model, draw, b.tokens), abs=3e-5)
 
 
 def test_a_row_depends_on_its_own_seed_alone(tiny, path):
