@@ -22,8 +22,8 @@ PIECES = (
     "<solution>", "</solution>", "<evaluation>", "</evaluation>", "<comparison>", "</comparison>", "<think>",
     "</think>", "<\\solution>", "\\<comparison\\>", "&lt;solution&gt;", "&lt;/comparison&gt;", "< Solution >",
     "<comparison/>", "\\boxed{", "}", "{", "K7", "q2", "M4", "X5", "Z9", " > ", " < ", " = ", "&gt;", "\n",
-    "\r\n", ": because ", "- ", "**", "1. ", " and ", " or ", " are tied", " is better than ", "\u200b", "\x00",
-    "\ud800", "\u212a", "\u0301", "`", "```\n", ", ", "; ", "?",
+    "\r\n", ": because ", "- ", "**", "1. ", " and ", " or ", " are tied", " is better than ", "\u200b",
+    "\x00", "\ud800", "\u212a", "\u0301", "`", "```\n", ", ", "; ", "?",
 )  # fmt: skip
 REPLIES = (
     "<solution>2 + 2 = \\boxed{4}</solution>\n<evaluation>K7 is right, Q2 < M4?</evaluation>\n"
