@@ -124,10 +124,6 @@ def own(family):
 @pytest.fixture
 def tokenizer(backend, family, own):
     """The tiny tokenizer with a family's tokens and template, and without a padding token."""
-    return with_template(backend, family, own)
-
-
-def with_template(backend, family, own):
     from tokenizers import AddedToken, Tokenizer
     from transformers import PreTrainedTokenizerFast
 
@@ -137,8 +133,7 @@ def with_template(backend, family, own):
     for tokens, special in ((own.special, True), (own.plain, False)):
         added = [AddedToken(text, normalized=False, special=special) for text in tokens]
         tokenizer.add_tokens(added, special_tokens=special)
-    template = own.template or (FOLDER / f"{family}.jinja").read_text(encoding="utf-8")
-    tokenizer.chat_template = template
+    tokenizer.chat_template = own.template or (FOLDER / f"{family}.jinja").read_text(encoding="utf-8")
     assert tokenizer.pad_token is None
     return tokenizer
 
@@ -186,10 +181,8 @@ def test_a_conversation_goes_on_behind_the_reply(tokenizer, own):
     assert speech.is_end(reply[-1])
     for said in (reply, reply[:-1]):  # ended by itself, or cut by a limit
         request = SampleRequest(CHAT[3:], 1.0, 8, (), 1, "d", TurnId(0, 1), prefix=first + said)
-        whole = tokenizer.decode(speech.prompt(request))
-        assert whole.replace(own.no_thinking, "") == tokenizer.decode(speech.encode(CHAT)).replace(
-            own.no_thinking, ""
-        )
+        whole, afresh = (tokenizer.decode(ids) for ids in (speech.prompt(request), speech.encode(CHAT)))
+        assert whole.replace(own.no_thinking, "") == afresh.replace(own.no_thinking, "")
 
 
 def test_no_text_becomes_a_control_token(tokenizer):
