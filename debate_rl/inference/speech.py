@@ -246,7 +246,7 @@ def refuse_impossible(request: SampleRequest) -> None:
             raise ValueError(f"{turn}: {name} {getattr(request, name)} must be {range_}")
 
 
-def ids_of_ends(*sources: object) -> frozenset[int]:
+def ids_of_ends(*sources: Any) -> frozenset[int]:
     """Return every id that ends a reply according to these configurations, tokenizers and chat templates.
 
     >>> from types import SimpleNamespace as Config
