@@ -109,7 +109,7 @@ def spent(run: Path) -> dict[str, float]:
     """Return what a run's steps cost: tokens generated, tokens that the learner read, and seconds."""
     rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text("utf-8").splitlines()]
     names = {"generated": "tokens/generated", "read": "read_tokens"}
-    found = {key: sum(row.get(name, 0.0) for row in rows) for key, name in names.items()}
+    found: dict[str, float] = {key: sum(row.get(name, 0) for row in rows) for key, name in names.items()}
     phases = ("seconds/rollout", "seconds/learn")
     return found | {"step_seconds": sum(row.get(phase, 0.0) for row in rows for phase in phases)}
 
