@@ -232,12 +232,12 @@ def serve(pipe: Connection, name: str, threads: int) -> None:
     try:
         vllm: Any = import_module("vllm")
         most = {"max_model_len": 1024, "max_num_seqs": 256, "block_size": 32}
-        llm = vllm.LLM(name, dtype="float32", enable_prefix_caching=True, **most)
+        llm = vllm.LLM(name, dtype="float32", enable_prefix_caching=True, gpu_memory_utilization=0.5, **most)
     except Exception as error:
         pipe.send(f"it does not start here: {(str(error).strip().splitlines() or [repr(error)])[0]}")
         return
-    torch.set_num_threads(threads)
-    pipe.send("")
+    found = torch.get_num_threads()
+    pipe.send("" if found == threads else f"it has {found} threads and not {threads}")
     while True:
         prompts, tokens = pipe.recv()
         asked = [{"prompt_token_ids": list(one)} for one in prompts]
