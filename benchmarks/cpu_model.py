@@ -233,22 +233,26 @@ def serve(pipe: Connection, name: str, threads: int) -> None:
         vllm: Any = import_module("vllm")
         most = {"max_model_len": 1024, "max_num_seqs": 256, "block_size": 32}
         llm = vllm.LLM(name, dtype="float32", enable_prefix_caching=True, gpu_memory_utilization=0.5, **most)
+        sample_with(llm, [tuple(range(100))] * SMALL, SMALL)
     except Exception as error:
         pipe.send(f"it does not start here: {(str(error).strip().splitlines() or [repr(error)])[0]}")
         return
     found = torch.get_num_threads()
     pipe.send("" if found == threads else f"it has {found} threads and not {threads}")
     while True:
-        prompts, tokens = pipe.recv()
-        asked = [{"prompt_token_ids": list(one)} for one in prompts]
-        how = {"max_tokens": tokens, "ignore_eos": True, "detokenize": False}
-        params = vllm.SamplingParams(temperature=1.0, logprobs=0, flat_logprobs=True, **how)
-        assert llm.reset_prefix_cache()
-        began = time.perf_counter()
-        outputs = llm.generate(asked, params, use_tqdm=False)
-        seconds = time.perf_counter() - began
-        assert {len(output.outputs[0].token_ids) for output in outputs} == {tokens}
-        pipe.send({"seconds": seconds})
+        pipe.send(sample_with(llm, *pipe.recv()))
+
+
+def sample_with(llm: Any, prompts: Prompts, tokens: int) -> Seconds:
+    how = {"temperature": 1.0, "max_tokens": tokens, "ignore_eos": True, "logprobs": 0}
+    params = import_module("vllm").SamplingParams(**how, flat_logprobs=True, detokenize=False)
+    asked = [{"prompt_token_ids": list(one)} for one in prompts]
+    assert llm.reset_prefix_cache()
+    began = time.perf_counter()
+    outputs = llm.generate(asked, params, use_tqdm=False)
+    seconds = time.perf_counter() - began
+    assert {len(output.outputs[0].token_ids) for output in outputs} == {tokens}
+    return {"seconds": seconds}
 
 
 # Learning -----------------------------------------------------------------------------------------
