@@ -9,9 +9,9 @@ operators it contains. A line without a reason may list several comparisons, sep
 A chain such as ``A > B = C`` implies each of its pairs once, adjacent pairs first. A chain that points both
 ways (``A > B < C``), names a handle twice or contains an unknown label implies only its adjacent pairs.
 
-``>=``, ``!=``, arrows and a comparison written as a question ("A > B?") are malformed. A line of plain prose,
-with no handle and no operator between words, is skipped. The lead-in words, operators and phrases are defined
-in ``ballot_words``.
+``>=``, ``!=``, arrows, a question ("A > B?") and an alternative ("A > B or B > A") are malformed. A line of
+plain prose, with no handle and no operator between words, is skipped. ``ballot_words`` defines the lead-in
+words, operators and phrases.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from debate.parsing.ballot_words import (
     LEAD,
     NEXT,
     PHRASE,
-    QUESTION,
     REST,
     SYMBOL,
     SYMBOLS,
     TIE_AFTER,
     TIE_BEFORE,
+    UNSURE,
     Grammar,
     Operand,
     clean,
@@ -124,7 +124,7 @@ def _comparisons(reader: Grammar, line: str) -> list[_Chain]:
     If the line only lists comparisons, return all of them; otherwise return the one at its beginning, if any.
     """
     first = _first(reader, line)
-    if first is None or QUESTION.match(line, first.end):
+    if first is None or UNSURE.match(line, first.end):
         return []
     chains = [first]
     while following := NEXT.match(line, chains[-1].end):

@@ -16,7 +16,7 @@ from debate.types import Outcome
 _SPELLED = re.compile(
     r"&(?:amp;){0,2}(gt|lt|amp|nbsp|approx|asymp|equals|quot|#0?39|#6[012]|#x3[cde]);"
     r"|\\(succ|prec|gt|lt|approx|sim|equiv)(?![A-Za-z])"
-    r"|\\([<>=~*_`|#\[\]])",
+    r"|\\([<>=~*_`|#\[\]()])",
     re.IGNORECASE | re.ASCII,
 )
 _CHARACTERS = {
@@ -113,7 +113,7 @@ TIE_AFTER = re.compile(
 JOIN = re.compile(rf"{_D}*+(?:,\s*+and(?![^\W_])|[,&/]|(?:and|vs\.?|versus|with)(?![^\W_])){_D}*+")
 NEXT = re.compile(r"[\s)\]]*+(?:[;,](?:\s*+and\s)?|and\s)")
 REST = re.compile(rf"(?:{_D}|[.;,!])*+\Z")
-QUESTION = re.compile(rf"{_D}*+[?？]")
+UNSURE = re.compile(rf"{_D}*+(?:[?？]|,?\s*+or(?![^\W_]))")
 _WORD = re.compile(r"[^\W_]")
 _SIGN = re.compile(r"[<>=~≈≃≅≡∼≻≺≽≼≫≪≥≤≧≦⩾⩽＞＜＝≠]")
 _SPACE = re.compile(r"\s++")

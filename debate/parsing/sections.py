@@ -218,5 +218,5 @@ def _later_kind_precedes(tag: Tag, anchors: Iterable[_Block | Tag]) -> bool:
 def _starts_line(text: str, at: int, ends: Container[int]) -> bool:
     """Return whether only markup separates this index from the start of its line or from the end of a tag."""
     start = max(0, at - 64)
-    before = text[start:at].rstrip(" \t*_`#-")
+    before = text[start:at].rstrip(" \t*_`#-\\")
     return before.endswith(("\n", "\r")) or start + len(before) in ends or (not before and at <= 64)

@@ -1,7 +1,8 @@
-"""Find the tags of sections and of thinking, for parsing, cutting and escaping replies.
+r"""Find the tags of sections and of thinking, for parsing, cutting and escaping replies.
 
-Tags ignore case and may contain whitespace and one attribute. ``<solution/>`` is a closing tag. An escaped
-tag has the same form between ``&lt;`` and ``&gt;``. Matching is linear because every repeat is bounded.
+Tags ignore case and may contain whitespace and one attribute. ``<solution/>`` and ``<\solution>`` are closing
+tags. Markdown may escape the brackets (``\<solution\>``). An escaped tag has the same form between ``&lt;``
+and ``&gt;``. Matching is linear because every repeat is bounded.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from debate.types import Span
 
 _GAP = r"[ \t\r\n]{0,4}"
 _BODY = (
-    rf"{_GAP}(/?){_GAP}(solution|evaluation|comparison|think)(?:(?<=think)ing)?"
-    rf"(?:[ \t][^<>&=]{{1,20}}=[^<>&]{{0,40}}(?<!/))?{_GAP}(/?){_GAP}"
+    rf"{_GAP}([/\\]?){_GAP}(solution|evaluation|comparison|think)(?:(?<=think)ing)?"
+    rf"(?:[ \t][^<>&=]{{1,20}}=[^<>&]{{0,40}}(?<!/))?{_GAP}(/?){_GAP}\\?"
 )
 # ASCII: otherwise IGNORECASE matches a long s as an s.
 PLAIN = re.compile(f"<{_BODY}>", re.IGNORECASE | re.ASCII)

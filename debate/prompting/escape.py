@@ -5,7 +5,7 @@ A shown text cannot open or close a tag, carry a chat control token, or hide cha
 - line breaks of every kind become ``\n``; control, zero-width, bidi and other invisible characters are
   removed,
 - ``<`` (also ``＜`` and ``﹤``) becomes ``&lt;`` where a tag could begin: before a letter, ``/``, ``|``,
-  ``!``, ``?`` or ``_``, before spaces and a section's name, and at the end of the text,
+  ``!``, ``?`` or ``_``, before spaces or ``\`` and a section's name, and at the end of the text,
 - an escaped tag, as in ``&lt;solution&gt;``, becomes ``&lt;solution>``, which is not a tag: an agent that
   quotes a shown text cannot close a section with it, or cast a vote,
 - ``[`` becomes ``&#91;`` before the bracketed control words of chat templates, as in ``[INST]``.
@@ -32,7 +32,7 @@ _TAG = re.compile(
     r"[<\uff1c\ufe64](?=\s*(?:/|\Z)"
     r"|[|\uff5c!?_]"
     r"|[^\W\d_](?![^\w\s/>\uff1e|:=.\-])"
-    r"|\s+(?:solution|evaluation|comparison|target|think|work))",
+    r"|(?:\s+|\s*\\\s*)(?:solution|evaluation|comparison|target|think|work))",
     re.IGNORECASE,
 )
 _CONTROL_WORD = re.compile(

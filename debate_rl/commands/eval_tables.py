@@ -113,7 +113,10 @@ def comparison(results: Sequence[Evaluated]) -> list[list[str]]:
 
 
 def figures_table(evaluated: Mapping[str, Scores]) -> list[list[str]]:
-    """Return a table of all figures with a column for each evaluation, including gains over the first."""
+    """Return a table of all figures with a column for each evaluation, including gains over the first.
+
+    Kinds of failures of form that never occurred are left out.
+    """
     columns = {name: {row.label: row for row in rows(scores)} for name, scores in evaluated.items()}
     (_, base), *others = evaluated.items()
     heads = ["gain" if len(others) == 1 else f"gain of {name}" for name, _ in others]
@@ -125,6 +128,8 @@ def figures_table(evaluated: Mapping[str, Scores]) -> list[list[str]]:
             *(_gain_cell(label, scores, base) for _, scores in others),
         ]
         for label in labels
+        if not label.startswith("debate/format/")
+        or any(c[label].estimate.value for c in columns.values() if label in c)
     ]
     return [["", *columns, *heads], *lines]
 

@@ -25,7 +25,7 @@ MAIN = (
     "debate/majority",
 )
 """Figures that are also shown by level and subject, and compared between evaluations."""
-COSTS = ("missing", "truncated", "valid_xml", "stopped", "tools")
+COSTS = ("missing", "truncated", "valid_xml", "format", "stopped", "tools")
 """Prefixes of figures that are listed after the accuracies."""
 WITHIN = {"share": (0.0, 1.0), "difference": (-1.0, 1.0), "tokens": (0.0, inf), "count": (0.0, inf)}
 """The range of possible values of a figure, by its unit."""

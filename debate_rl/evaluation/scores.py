@@ -32,7 +32,7 @@ from debate_rl.metrics.answers import (
     pass_at_k,
     powers_to,
 )
-from debate_rl.metrics.debates import are_valid, due_pairs_of
+from debate_rl.metrics.debates import FORM_FAILURES, due_pairs_of, form_failures
 from debate_rl.metrics.features import Compared, agreement, compared, scores_of, seat_figures, tool_figures
 from debate_rl.metrics.intervals import Estimate, clustered_mean
 from debate_rl.sampling.difficulty import BANDS
@@ -160,8 +160,11 @@ class _Sheet:
                 self.put(problem, "debate/missing", *(answer.key is None for answer in answers))
         last = by_round[max(by_round)]
         self.put(problem, "debate/winner/accuracy", winner_is_right(debate, graded.correct, _rewards(graded)))
-        pairs = zip(debate.turns, are_valid(debate), strict=True)
-        valid = (right and is_well_formed(turn.completion.stated) for turn, right in pairs)
+        kinds = form_failures(debate)
+        for name in FORM_FAILURES:
+            self.put(problem, f"debate/format/{name}", *(kind == name for kind in kinds))
+        pairs = zip(debate.turns, kinds, strict=True)
+        valid = (k in ("", "no_answer") and is_well_formed(turn.completion.stated) for turn, k in pairs)
         self.put(problem, "debate/valid_xml", *valid)
         self.put(problem, "debate/majority", consensus(last))
         self.put(problem, f"debate/pass@{len(last)}", any(answer.right for answer in last))

@@ -35,7 +35,7 @@ LAUNCHES_S, ADAPTER_LAUNCHES_S = 1.10e-3, 1.75e-3
 adapter, for any number of replies. Measured with SmolLM2-135M (30 layers) on an H100, torch 2.11,
 transformers 5.17: 1,536 decode steps in a step of 53 s with full weights, and of 81 s with an adapter."""
 NEAR = 0.1  # the fraction of its nominal memory that a card may lack
-UNTIMED = "nothing was timed on this GPU; --plan RUN estimates the time from finished steps of a run"
+UNTIMED = "nothing was timed on this hardware; --plan RUN estimates the time from finished steps of a run"
 
 
 @dataclass(frozen=True, slots=True)

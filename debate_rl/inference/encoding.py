@@ -5,6 +5,9 @@ are replaced by private stand-ins that only a copy of the tokenizer knows. Then 
 and the text is encoded in one call that treats real control tokens as plain text. So ordinary contents get
 exactly the ids of ``tokenizer.apply_chat_template(..., tokenize=True)``, and ``<|im_end|>`` inside a peer's
 text is just characters.
+
+A template that inserts today's date gets a fixed one. Where a template has no place for a system message, its
+text stands in front of the first user message.
 """
 
 # pyright: standard, reportMissingTypeStubs=false
@@ -17,6 +20,7 @@ import re
 import secrets
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import TYPE_CHECKING
 
 from debate.prompting.rendering import raw_prompt as default_raw_prompt
@@ -29,6 +33,8 @@ if TYPE_CHECKING:
 _EDGE = "\u2003"  # a space no template writes: it shows whether the template trims contents
 _SURROGATE = re.compile(r"[\ud800-\udfff]")  # half a character: no text that can be encoded holds one
 _TAG = re.compile(r"<[^\s<>]+>|\[[^\s\[\]]+\]")
+_MARK = re.compile(r"<[|｜][^\s<>]+[|｜]>")  # a tag that ordinary text does not contain
+_TODAY = date(2024, 7, 26)  # the default of Llama's templates: the prompts of a run never change
 
 
 class EncodingError(ValueError):
@@ -37,11 +43,15 @@ class EncodingError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A piece of the template: a text, or the place of message number ``message`` if ``message`` >= 0."""
+    """A piece of the template: a text, or the place of message number ``message`` if ``message`` >= 0.
+
+    The template trims the message's ``left`` or ``right`` end.
+    """
 
     text: str = ""
     message: int = -1
-    trim: bool = False
+    left: bool = False
+    right: bool = False
 
 
 class PromptEncoder:
@@ -171,36 +181,74 @@ class PlainText:
 def control_tokens(tokenizer: PreTrainedTokenizerBase) -> dict[str, int]:
     """Return the tokens that only the template may write, as text -> id.
 
-    These are all special tokens, and tags in the template (Qwen3 does not mark ``<think>`` as special).
+    These are all special tokens, tags in the template (Qwen3 does not mark ``<think>`` as special) and tags
+    that ordinary text does not contain (nor Qwen2.5 ``<|fim_prefix|>``).
     """
     template = str(tokenizer.chat_template or "")
     return {
         token.content: index
         for index, token in tokenizer.added_tokens_decoder.items()
-        if token.special or (_TAG.fullmatch(token.content) and token.content in template)
+        if token.special
+        or _MARK.fullmatch(token.content)
+        or (_TAG.fullmatch(token.content) and token.content in template)
     }
+
+
+def end_of_turn(tokenizer: PreTrainedTokenizerBase) -> int | None:
+    """Return the control token that the chat template writes behind a reply, or None if there is none."""
+    try:
+        parts = _render(tokenizer, ("user", "assistant", "user"), thinking=False)
+    except (ValueError, TypeError):
+        return None
+    reply = next(index for index, part in enumerate(parts) if part.message == 1)
+    behind, controls = parts[reply + 1].text.lstrip(), control_tokens(tokenizer)
+    found = [text for text in controls if behind.startswith(text)]
+    return controls[max(found, key=len)] if found else None
 
 
 def _render(
     tokenizer: PreTrainedTokenizerBase, roles: tuple[str, ...], *, thinking: bool
 ) -> tuple[_Part, ...]:
-    """Return the parts of the template for these roles. EncodingError if it rejects or loses a message."""
-    from jinja2 import TemplateError
+    """Return the parts of the template for these roles. EncodingError if it rejects or loses a message.
 
+    A template without a place for the system message gets it as the beginning of the first user message.
+    """
     key = secrets.token_hex(12)
     chat = [{"role": role, "content": f"{_EDGE}{key}x{i}x{_EDGE}"} for i, role in enumerate(roles)]
     try:
+        return _rendered(tokenizer, chat, key, roles, thinking=thinking)
+    except EncodingError:
+        if roles[:2] != ("system", "user"):
+            raise
+    first = {"role": "user", "content": f"{chat[0]['content']}\n\n{chat[1]['content']}"}
+    return _rendered(tokenizer, [first, *chat[2:]], key, roles, thinking=thinking)
+
+
+def _rendered(
+    tokenizer: PreTrainedTokenizerBase,
+    chat: list[dict[str, str]],
+    key: str,
+    roles: tuple[str, ...],
+    *,
+    thinking: bool,
+) -> tuple[_Part, ...]:
+    from jinja2 import TemplateError
+
+    try:
         text = tokenizer.apply_chat_template(
-            chat, tokenize=False, add_generation_prompt=True, enable_thinking=thinking
+            chat,
+            tokenize=False,
+            add_generation_prompt=True,
+            enable_thinking=thinking,
+            strftime_now=_TODAY.strftime,
         )
     except TemplateError as error:
         raise EncodingError(f"the chat template refuses the roles {', '.join(roles)}: {error}") from error
-    pieces = re.split(f"({_EDGE}?{key}x\\d+x{_EDGE}?)", str(text))
     parts = tuple(
-        _Part(message=int(piece.strip(_EDGE).split("x")[1]), trim=not piece.startswith(_EDGE))
+        _Part("", int(piece.strip(_EDGE).split("x")[1]), piece[0] != _EDGE, piece[-1] != _EDGE)
         if key in piece
         else _Part(piece)
-        for piece in pieces
+        for piece in re.split(f"({_EDGE}?{key}x\\d+x{_EDGE}?)", str(text))
         if piece
     )
     if sorted(part.message for part in parts if part.message >= 0) != list(range(len(roles))):
@@ -210,8 +258,9 @@ def _render(
 
 def _filled(parts: tuple[_Part, ...], messages: Sequence[Message]) -> list[tuple[str, bool]]:
     """Return the pieces in order, each as (text, whether the text belongs to the template)."""
-    contents = [messages[part.message].content if part.message >= 0 else part.text for part in parts]
-    return [
-        (text.strip() if part.trim else text, part.message < 0)
-        for part, text in zip(parts, contents, strict=True)
-    ]
+    filled: list[tuple[str, bool]] = []
+    for part in parts:
+        text = messages[part.message].content if part.message >= 0 else part.text
+        text = text.lstrip() if part.left else text
+        filled.append((text.rstrip() if part.right else text, part.message < 0))
+    return filled

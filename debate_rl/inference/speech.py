@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from debate.seeds import derive_seed
 from debate.types import Completion, Message, SampleRequest
 from debate_rl.inference.decoding import TokenText
-from debate_rl.inference.encoding import EncodingError, PromptEncoder
+from debate_rl.inference.encoding import EncodingError, PromptEncoder, end_of_turn
 from debate_rl.inference.sampler import THINK_END, THINK_START, Draw, Drawn
 
 if TYPE_CHECKING:
@@ -246,8 +246,8 @@ def refuse_impossible(request: SampleRequest) -> None:
             raise ValueError(f"{turn}: {name} {getattr(request, name)} must be {range_}")
 
 
-def ids_of_ends(*sources: object) -> frozenset[int]:
-    """Return every id that ends a reply according to these configurations and tokenizers.
+def ids_of_ends(*sources: Any) -> frozenset[int]:
+    """Return every id that ends a reply according to these configurations, tokenizers and chat templates.
 
     >>> from types import SimpleNamespace as Config
     >>> sorted(ids_of_ends(Config(eos_token_id=3), Config(eos_token_id=[7, 3]), Config(eos_token_id=None)))
@@ -257,4 +257,6 @@ def ids_of_ends(*sources: object) -> frozenset[int]:
     for source in sources:
         ids = getattr(source, "eos_token_id", None)
         ends.update([ids] if isinstance(ids, int) else ids or [])
+        if getattr(source, "chat_template", None) and (end := end_of_turn(source)) is not None:
+            ends.add(end)
     return frozenset(ends)

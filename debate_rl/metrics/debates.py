@@ -17,7 +17,7 @@ from msgspec import UNSET
 from debate.config import DebateConfig
 from debate.parsing.tags import is_well_formed
 from debate.policy import token_counts
-from debate.types import Debate, FailureReason
+from debate.types import WITHOUT_TRUTH, Debate, FailureReason, Turn
 from debate_rl.metrics.answers import answer_metrics, mean_of, score_metrics, source_metrics, winner_metrics
 from debate_rl.metrics.features import (
     criticism_metrics,
@@ -33,10 +33,17 @@ from learner.advantages import Author
 from learner.token_streams import CRITIC, GENERATOR, JUDGE, token_streams
 from rewards import STREAMS, Correct, Rewards, ballot_box, valid_votes
 from rewards.judge_rewards import JudgeCounts, consistencies, judge_counts
-from rewards.score import penalized_turns
 from rewards.truth import of_truth_alone
 from rewards.types import OPTIONAL_STREAMS, Likelihoods, Verdicts, known_values, stream_named
-from rewards.votes import DuePair, due_pairs
+from rewards.votes import DuePair, drop_reasons, due_pairs
+
+FORM_FAILURES = (
+    *("cut", "no_solution", "no_evaluation", "unknown_label", "no_comparison", "other"),
+    "no_answer",  # last: only the answer is missing
+)
+"""The kinds of turns without valid form (docs/metrics_learning.md). A turn has the first that applies."""
+_INCOMPLETE = {FailureReason.MISSING_SECTION, FailureReason.UNCLOSED_SECTION, FailureReason.UNTAGGED}
+_STRANGE = {FailureReason.UNKNOWN_HANDLE, FailureReason.OWN_WORK}
 
 
 def debate_metrics(
@@ -161,10 +168,16 @@ def due_pairs_of(debate: Debate) -> list[DuePair]:
 
 
 def format_metrics(debates: Sequence[Debate]) -> dict[str, float]:
-    """Return the fractions of turns that are valid, well-formed XML, malformed, cut off or unanswered."""
+    """Return the fractions of turns that are valid, well-formed XML, malformed, cut off or unanswered.
+
+    ``format/valid`` and the shares of the kinds of failure sum to 1.
+    """
     turns = [turn for debate in debates for turn in debate.turns]
     solved = [turn for turn in turns if not turn.ballot]
-    result = mean_of("format/valid", (valid for debate in debates for valid in are_valid(debate)))
+    kinds = [kind for debate in debates for kind in form_failures(debate)]
+    result = mean_of("format/valid", (not kind for kind in kinds))
+    for name in FORM_FAILURES:
+        result |= mean_of(f"format/{name}", (kind == name for kind in kinds))
     result |= mean_of("format/well_formed", (is_well_formed(turn.completion.stated) for turn in turns))
     for reason in FailureReason:
         has = (any(f.reason is reason for f in turn.parsed.failures) for turn in turns)
@@ -174,16 +187,35 @@ def format_metrics(debates: Sequence[Debate]) -> dict[str, float]:
     return result
 
 
-def are_valid(debate: Debate) -> list[bool]:
-    """Return for each turn whether it has every due part, a vote if comparisons were due, and no failure."""
+def form_failures(debate: Debate) -> list[str]:
+    """Return for each turn the first of ``FORM_FAILURES`` that applies, or "" if the turn is valid."""
     box = ballot_box(debate)
-    unvoted = penalized_turns(box, valid_votes(box))
+    cast = [(vote.judge, reason) for vote, reason in zip(box.votes, drop_reasons(box), strict=True)]
+    unvoted = set(box.due()) - {judge for judge, reason in cast if not reason}
+    strange = {judge for judge, reason in cast if reason in ("own_work", "not_shown")} & unvoted
+    asked = debate.problem.kind not in WITHOUT_TRUTH
     return [
-        (turn.ballot or turn.parsed.solution is not None)
-        and not turn.parsed.failures
-        and turn.id not in unvoted
+        _form_failure(turn, unvoted=turn.id in unvoted, strange=turn.id in strange, asked=asked)
         for turn in debate.turns
     ]
+
+
+def _form_failure(turn: Turn, *, unvoted: bool, strange: bool, asked: bool) -> str:
+    parsed, solves = turn.parsed, not turn.ballot
+    reasons = {failure.reason for failure in parsed.failures}
+    lacks = {failure.detail for failure in parsed.failures if failure.reason in _INCOMPLETE}
+    if solves and parsed.solution is None:
+        lacks.add("solution")
+    applies = {
+        "cut": bool(lacks) and turn.completion.stop_reason == "length",
+        "no_solution": "solution" in lacks,
+        "no_evaluation": "evaluation" in lacks,
+        "unknown_label": strange or not reasons.isdisjoint(_STRANGE),
+        "no_comparison": unvoted or "comparison" in lacks,
+        "other": bool(reasons),
+        "no_answer": asked and solves and parsed.answer is None,
+    }
+    return next((kind for kind in FORM_FAILURES if applies[kind]), "")
 
 
 def length_metrics(debates: Sequence[Debate], *, evaluation: Author) -> dict[str, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -14,14 +15,14 @@ import torch
 
 from debate.concurrency import run_async
 from debate.prompting.shown import speakers
-from debate.types import WITHOUT_TRUTH, Policy
+from debate.types import WITHOUT_TRUTH, Debate, Policy
 from debate_rl.alarms.rules import MISMATCH
 from debate_rl.config import Config
 from debate_rl.engines import end_engines, freeze_start, local_settings, make_policy, open_policy
 from debate_rl.evaluation.grading import opened_verifying
 from debate_rl.formatting import counted, duration
 from debate_rl.inference.local import LocalPolicy
-from debate_rl.metrics.debates import debate_metrics, due_pairs_of
+from debate_rl.metrics.debates import debate_metrics, due_pairs_of, form_failures
 from debate_rl.metrics.intervals import Estimate, clustered_mean
 from debate_rl.metrics.progress import parts_shown
 from debate_rl.preflight.check import Check, above, of_estimate
@@ -193,15 +194,18 @@ def _vote_gates(examined: Examined) -> Iterator[Check]:
     """Yield the fraction of valid comparisons, and the judge's accuracy against chance."""
     debates, correct = examined.rollout.debates, examined.rollout.correct
     named = [(debate.problem.id, due_pairs_of(debate)) for debate in debates]
+    form, cure = form_advice(debates, examined.config)
     if not any(own for _, own in named):
         why = "no agent compares solutions" if examined.rollout.rewards else "no debate was held"
-        for name in ("valid comparisons", "judge"):
-            yield Check(name, "not measured", None, f"{why}: there are no votes to check")
+        why = f"{why}: there are no votes to check"
+        yield Check("valid comparisons", "warn" if form else "not measured", None, why + form, cure)
+        yield Check("judge", "not measured", None, why)
         return
     valid = _rate([(problem, pair.verdict is not None) for problem, own in named for pair in own])
-    why = f"of {valid.n} pairs have a valid vote; minimum {VALID:g}"
-    cure = "debate.max_tokens (higher)"
-    yield of_estimate("valid comparisons", above(valid.value, VALID), valid, why, cure)
+    why = f"of {valid.n} pairs have a valid vote; minimum {VALID:g}{form}"
+    verdict = above(valid.value, VALID)
+    verdict = "warn" if form and verdict == "ok" else verdict
+    yield of_estimate("valid comparisons", verdict, valid, why, cure or "debate.prompts=small")
     votes = [
         (problem, right)
         for (problem, own), table in zip(named, correct, strict=True)
@@ -217,6 +221,25 @@ def _vote_gates(examined: Examined) -> Iterator[Check]:
     verdict = "ok" if low > 0.5 else "bad" if high < 0.5 or judge.value <= 0.5 else "warn"
     why = f"of {judge.n} votes on decidable pairs are right; chance is .5"
     yield of_estimate("judge", verdict, judge, why, "rewards.truth_weight=1.0")
+
+
+def form_advice(debates: Sequence[Debate], config: Config) -> tuple[str, str]:
+    """Return the main kind of failure of form and its remedy, or two "" if enough turns are valid."""
+    kinds = [kind for debate in debates for kind in form_failures(debate)]
+    if not kinds or kinds.count("") / len(kinds) >= VALID:
+        return "", ""
+    failures = Counter(kind for kind in kinds if kind)
+    [(main, count)] = failures.most_common(1)
+    debate, supervise = config.debate, "first train the form on debates, as debate train smollm2/form does"
+    room = debate.context_tokens and f" debate.context_tokens={debate.context_tokens + debate.max_tokens}"
+    lenient = "grader.mode=lenient, or " if config.grader.mode_at(0) == "boxed" else ""
+    remedies = {
+        "cut": f"debate.max_tokens={2 * debate.max_tokens}{room or ''}, or use shorter prompts",
+        "no_answer": f"{lenient}answer_checked (the line that asks for the answer) in debate.prompts",
+    }
+    usual = supervise if debate.prompts == "small" else f"debate.prompts=small, or {supervise}"
+    rate, share = (f"{number / len(kinds):.0%}" for number in (failures.total(), count))
+    return f"; {rate} of turns lack valid form, most often {main} ({share})", remedies.get(main, usual)
 
 
 def _round_checks(of: RoundVotes) -> Iterator[Check]:

@@ -36,6 +36,8 @@ def test_a_model_that_can_do_nothing_is_no_go_and_the_json_says_which_keys(docto
     assert err.startswith("3 problems x 2 debates: 54 replies of at most 24 tokens")
     assert (checks["base accuracy"]["verdict"], checks["base accuracy"]["value"]) == ("bad", 0)
     assert checks["valid comparisons"]["verdict"] == "bad"
+    assert "100% of turns lack valid form, most often cut (" in checks["valid comparisons"]["why"]
+    assert checks["valid comparisons"]["set"].startswith("debate.max_tokens=48")
     assert checks["judge"]["verdict"] == "not measured"
     assert checks["sampler and trainer"]["value"] < 0.01
     assert list(tmp_path.iterdir()) == []
@@ -46,6 +48,7 @@ def test_one_agent_alone_has_no_gates_of_votes(doctor):
     code, checks, _ = doctor(*alone, "--problems", "2")
     assert (code, checks["base accuracy"]["verdict"]) == (1, "bad")
     assert "there are no votes to check" in checks["judge"]["why"]
+    assert checks["valid comparisons"]["verdict"] == "warn"
 
 
 @pytest.mark.parametrize(

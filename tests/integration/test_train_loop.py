@@ -70,7 +70,7 @@ votes/cast votes/valid votes/ties votes/duplicate votes/contradictory votes/own_
 votes/not_due votes/unknown_handle votes/same_handle votes/not_shown
 accuracy accuracy/n accuracy/round_0 accuracy/round_1 accuracy/all_wrong pass@1 pass@2 pass@6 avg@6 cons@6
 winner/n winner/accuracy winner/lift
-format/valid malformed/missing_section missing truncated
+format/valid format/cut format/no_comparison malformed/missing_section missing truncated
 judge/accuracy judge/decidable_votes judge/parsed_share judge/signal_share
 kl_mean kl_max ratio_mean ratio_max clip_fraction entropy_mean grad_norm loss lr updates skipped_updates
 mismatch_mean mismatch_kl

@@ -20,10 +20,10 @@ SIGNS = {"left": [">", ">>", "≻", "&gt;", " is better than "], "right": ["<", 
 SIGNS |= {"tie": ["=", "==", "≈", "~", " is tied with "]}
 PIECES = (
     "<solution>", "</solution>", "<evaluation>", "</evaluation>", "<comparison>", "</comparison>", "<think>",
-    "</think>", "&lt;solution&gt;", "&lt;/comparison&gt;", "< Solution >", "<comparison/>", "\\boxed{", "}",
-    "{", "K7", "q2", "M4", "X5", "Z9", " > ", " < ", " = ", "&gt;", "\n", "\r\n", ": because ", "- ", "**",
-    "1. ", " and ", " are tied", " is better than ", "\u200b", "\x00", "\ud800", "\u212a", "\u0301", "`",
-    "```\n", ", ", "; ", "?",
+    "</think>", "<\\solution>", "\\<comparison\\>", "&lt;solution&gt;", "&lt;/comparison&gt;", "< Solution >",
+    "<comparison/>", "\\boxed{", "}", "{", "K7", "q2", "M4", "X5", "Z9", " > ", " < ", " = ", "&gt;", "\n",
+    "\r\n", ": because ", "- ", "**", "1. ", " and ", " or ", " are tied", " is better than ", "\u200b",
+    "\x00", "\ud800", "\u212a", "\u0301", "`", "```\n", ", ", "; ", "?",
 )  # fmt: skip
 REPLIES = (
     "<solution>2 + 2 = \\boxed{4}</solution>\n<evaluation>K7 is right, Q2 < M4?</evaluation>\n"
@@ -170,7 +170,8 @@ def test_invisible_characters_change_no_vote(invisible: str, rows: Rows) -> None
 
 
 @pytest.mark.parametrize(
-    "unit", ["<", "<solution>", "K7 > ", "K7 > Q2\n", "*", "&gt;", "<think>", "\\boxed{"]
+    "unit",
+    ["<", "<solution>", "<\\", "K7 > ", "K7 > Q2\n", "K7 > Q2 or ", "*", "&gt;", "<think>", "\\boxed{"],
 )
 def test_work_grows_linearly(unit: str) -> None:
     """Four times the text makes at most about four times the Python-level calls (a count, not a clock)."""
@@ -197,11 +198,12 @@ def test_work_grows_linearly(unit: str) -> None:
 NAMED = ("comparison", "COMPARISON", "think", "thinking", "solution", "evaluation", "comparisoning", "work")
 TAILS = ("", " ", "\n", " a=1", " a=/", "/", " /", " a='x y'", " " * 5)
 EDGES = [("<", ">"), ("&lt;", "&gt;"), ("<", "&gt;"), ("&lt;", ">"), ("&LT;", "&GT;"), ("＜", "＞")]
+EDGES += [("\\<", "\\>"), ("&lt;", "\\&gt;")]
 
 tags = st.builds(
     lambda edges, slash, gap, name, tail: f"{edges[0]}{slash}{gap}{name}{tail}{edges[1]}",
     st.sampled_from(EDGES),
-    st.sampled_from(["", "/", " / "]),
+    st.sampled_from(["", "/", " / ", "\\"]),
     st.sampled_from(["", " ", "\u200b"]),
     st.sampled_from(NAMED),
     st.sampled_from(TAILS),
@@ -284,7 +286,7 @@ def test_the_order_of_the_handles_means_nothing(text: str, order: list[str]) -> 
 @given(
     st.sampled_from([("<", ">"), ("&lt;", "&gt;"), ("&LT;", "&GT;")]),
     st.sampled_from(["comparison", " Comparison ", "comparison a=1", "\ncomparison a='x y'"]),
-    st.sampled_from(["/comparison", "COMPARISON/", " / comparison a=1", None]),
+    st.sampled_from(["/comparison", "\\comparison", "COMPARISON/", " / comparison a=1", None]),
     hostile,
     hostile,
 )

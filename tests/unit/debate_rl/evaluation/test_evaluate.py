@@ -8,10 +8,12 @@ from debate.policies.scripted import ScriptedPolicy
 from debate.prompting.reading import read_prompt
 from debate.prompting.texts import load_prompts
 from debate.types import SUMMARIZER
+from debate_rl.commands.eval_tables import figures_table
 from debate_rl.evaluation.evaluate import evaluate
 from debate_rl.evaluation.play import EvalPlan
 from debate_rl.evaluation.report import metrics
 from debate_rl.evaluation.scores import difference
+from debate_rl.metrics.debates import FORM_FAILURES
 from envs import DataError, EnvironmentSpecError, Grade, GradeStatus
 
 CONFIG = DebateConfig(num_rounds=2, prompts="tiny", max_tokens=500)
@@ -147,6 +149,10 @@ def test_without_any_vote_a_seeded_agent_of_the_last_round_wins():
 def test_valid_xml_counts_turns_with_due_votes():
     valid = evaluated(script())[0].estimate("debate/valid_xml")
     assert (valid.value, valid.n) == (12 / 18, 2 * 3 * 3)  # votes were due from 12 turns and came from 6
+    kinds = {name: value(evaluated(script())[0], f"debate/format/{name}") for name in FORM_FAILURES}
+    assert kinds == dict.fromkeys(FORM_FAILURES, 0.0) | {"no_comparison": 6 / 18}
+    table = [row[0] for row in figures_table({"start": evaluated(script())[0]})]
+    assert [name for name in table if name.startswith("debate format")] == ["debate format no comparison"]
     assert value(evaluated(script(votes=False))[0], "debate/valid_xml") == 6 / 18
 
 

@@ -154,7 +154,7 @@ def test_a_chat_needs_a_template_and_the_template_its_messages(trained_tokenizer
         PromptEncoder(refusing, chat=True).encode(chat("a", "b"))
     dropping = with_specials(trained_tokenizer, [], "{{ messages[-1].content }}")
     with pytest.raises(EncodingError, match="drops or repeats"):
-        PromptEncoder(dropping, chat=True).encode(chat("a", "b"))
+        PromptEncoder(dropping, chat=True).encode(chat("a", "b", "c"))
 
 
 def test_a_prompt_that_opens_thinking_is_known(trained_tokenizer):

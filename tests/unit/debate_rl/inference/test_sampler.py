@@ -8,8 +8,16 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
+from transformers import (
+    LlamaConfig,
+    LlamaForCausalLM,
+    Qwen2Config,
+    Qwen2ForCausalLM,
+    Qwen3Config,
+    Qwen3ForCausalLM,
+)
 
-from debate_rl.inference import sampler
+from debate_rl.inference import cpu_steps, sampler
 from debate_rl.inference.cpu_steps import CpuSteps, fits
 from debate_rl.inference.decoding import TokenText
 from debate_rl.inference.sampler import Draw, ModelSteps, RowStop, StopWatch
@@ -63,6 +71,40 @@ def test_both_paths_draw_the_same(tiny):
         assert a.tokens == b.tokens
         assert a.logprobs == pytest.approx(b.logprobs, abs=1e-5)
         assert a.stop_reason == b.stop_reason
+
+
+def llama3(**sizes):
+    far = {"rope_type": "llama3", "rope_theta": 1e4, "factor": 8.0, "low_freq_factor": 1.0}
+    far |= {"high_freq_factor": 4.0, "original_max_position_embeddings": 32}
+    return LlamaForCausalLM(LlamaConfig(**sizes, rope_parameters=far, tie_word_embeddings=True))
+
+
+def qwen2(**sizes):
+    model = Qwen2ForCausalLM(Qwen2Config(**sizes))
+    for name, parameter in model.named_parameters():
+        if name.endswith("bias"):
+            torch.nn.init.normal_(parameter)
+    return model
+
+
+@pytest.mark.parametrize(
+    "build", [llama3, qwen2, lambda **sizes: Qwen3ForCausalLM(Qwen3Config(**sizes, head_dim=16))]
+)
+@pytest.mark.parametrize("small", [False, True])
+def test_common_models_have_the_fast_path_and_read_common_prefixes_once(build, small, tiny, monkeypatch):
+    monkeypatch.setattr(cpu_steps, "SMALL", 1e9 if small else 0)
+    torch.manual_seed(5)
+    sizes = {"hidden_size": 48, "intermediate_size": 64, "num_hidden_layers": 3, "num_attention_heads": 4}
+    model = build(**sizes, vocab_size=tiny[0].config.vocab_size, num_key_value_heads=2, initializer_range=0.3)
+    assert isinstance(sampler.steps_for(model), CpuSteps)
+    rules, problem = tuple(range(6, 46)), tuple(range(50, 90))
+    prompts = [rules, (*rules, *problem), (*rules, *problem, 7, 9), (*rules, *problem, 8), (5, 6, 7), rules]
+    draws = [Draw(prompt, 9 + n % 3, 1.0, seed=n) for n, prompt in enumerate(prompts * 2)]
+    slow, fast = (run((model, tiny[1]), draws, path, ends=[0]) for path in (ModelSteps, CpuSteps))
+    for draw, a, b in zip(draws, slow, fast, strict=True):
+        assert a.tokens == b.tokens
+        assert b.logprobs == pytest.approx(a.logprobs, abs=3e-5)
+        assert b.logprobs == pytest.approx(full_logprobs(model, draw, b.tokens), abs=3e-5)
 
 
 def test_a_row_depends_on_its_own_seed_alone(tiny, path):
@@ -249,7 +291,7 @@ def test_stops_in_real_tokenizers(trained_tokenizer, text):
     assert found == (None if first is None else trained_tokenizer.decode(ids[:first]))
 
 
-def test_the_fast_path_is_chosen_for_small_plain_models_only(make_tiny):
+def test_the_fast_path_is_chosen_for_plain_models_in_float32(make_tiny):
     assert isinstance(sampler.steps_for(make_tiny()[0]), CpuSteps)
     assert not fits(make_tiny(lora_rank=2)[0])
     assert not fits(make_tiny(seed=3)[0].to(torch.bfloat16))

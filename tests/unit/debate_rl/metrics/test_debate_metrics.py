@@ -76,7 +76,8 @@ def test_the_figures_of_two_debates_by_hand():
     assert (m["accuracy/all_right"], m["accuracy/all_wrong"]) == (0, 0)
     assert (m["winner/n"], m["winner/accuracy"]) == (2, 0.5)  # MIXED elects the one without an answer
     assert m["winner/lift"] == pytest.approx(((0 - 1 / 3) + (1 - 1)) / 2)
-    assert m["format/valid"] == pytest.approx(11 / 12)
+    assert m["format/valid"] == pytest.approx(10 / 12)
+    assert m["format/no_comparison"] == m["format/no_answer"] == pytest.approx(1 / 12)
     assert m["malformed/unclosed_section"] == pytest.approx(1 / 12)
     assert m["missing"] == pytest.approx(1 / 6)
     assert (m["truncated"], m["tokens/completion"], m["tokens/generated"]) == (0, 3.0, 36)

@@ -9,7 +9,7 @@ from debate_rl.config import Config
 from debate_rl.metrics.intervals import Estimate, clustered_mean
 from debate_rl.preflight import inputs
 from debate_rl.preflight.check import Check, is_go, of_estimate, summary
-from debate_rl.preflight.debates import chosen_problems, coverage_checks
+from debate_rl.preflight.debates import chosen_problems, coverage_checks, form_advice
 from learner.advantages import TurnAdvantage
 
 
@@ -194,3 +194,34 @@ def test_problems_with_truth_come_first():
     problems = [Problem(f"{n}", "?", "", kind="open") for n in range(5)] + [Problem("t", "?", "1")]
     assert chosen_problems(config_of(), data_of(*problems), 1) == [5]
     assert len(chosen_problems(config_of(), data_of(*problems), 9)) == 6
+
+
+@pytest.mark.parametrize(
+    ("kinds", "tables", "why", "remedy"),
+    [
+        (
+            ["cut"] * 3 + ["no_answer"] * 2,
+            {},
+            "50% of turns lack valid form, most often cut (30%)",
+            "max_tokens=4096",
+        ),
+        (
+            ["cut"] * 3,
+            {"debate": {"max_tokens": 100, "context_tokens": 400}},
+            "cut (30%)",
+            "context_tokens=500, or",
+        ),
+        (["no_solution"] * 3, {}, "no_solution (30%)", "debate.prompts=small, or first train the form"),
+        (["unknown_label"] * 4, {"debate": {"prompts": "small"}}, "unknown_label", "first train the form"),
+        (["no_answer"] * 9, {}, "no_answer (90%)", "grader.mode=lenient, or answer_checked"),
+        (["no_answer"] * 9, {"grader": {"mode": "lenient"}}, "no_answer (90%)", "answer_checked"),
+        (["cut"] * 2, {}, "", ""),  # .8 are valid
+    ],
+)
+def test_the_main_failure_of_form_names_its_remedy(kinds, tables, why, remedy, monkeypatch):
+    turns = kinds + [""] * (10 - len(kinds))
+    monkeypatch.setattr("debate_rl.preflight.debates.form_failures", lambda debate: turns)
+    found, cure = form_advice([None], config_of(**tables))
+    assert why in found
+    assert remedy in cure
+    assert bool(found) == bool(cure) == bool(why)
