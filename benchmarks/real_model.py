@@ -34,10 +34,10 @@ from transcripts import RunStore
 FORM, DEBATE, PLAIN, VOTES, SUPERVISED = "form", "debate", "plain", "votes", "supervised"
 CONTROLS: Mapping[str, Sequence[str]] = {
     PLAIN: (
-        *("smollm2/debate", "debate.num_agents=1", "debate.num_rounds=1", "rewards.truth_weight=1"),
-        *("train.batch_size=8", "train.group_size=28", "held_out.every=0"),
+        *("smollm2/debate", "debate.num_agents=1", "debate.num_rounds=1"),
+        *("train.batch_size=8", "train.group_size=52", "held_out.every=0"),
     ),
-    SUPERVISED: ("smollm2/form", "sft.limit=264"),
+    SUPERVISED: ("smollm2/form", "sft.limit=320"),
     VOTES: (*("smollm2/debate", "rewards.truth_weight=0", "advantages.lambda_judge=0", "held_out.every=0"),),
 }
 """The recipe of each control, and what it changes."""
