@@ -24,7 +24,6 @@ import copy
 import multiprocessing
 import os
 import time
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib import import_module
@@ -38,7 +37,7 @@ from typing import Any
 
 import torch
 from cpu_engine import ON_A_CPU
-from learner_vs_trl import EPS, LR, ROWS_A_PASS, Step, TheirLoop, tokens_a_pass, with_old
+from learner_vs_trl import ROWS_A_PASS, Ours, Step, TheirLoop, tokens_a_pass, with_old
 from report import Figure, parser, report
 from rows import TEMPERATURE
 
@@ -55,13 +54,11 @@ from debate_rl.models import load_model
 from debate_rl.sampling.load_problems import load_run_problems
 from debate_rl.smollm2 import find_smollm2
 from envs.families import FAMILIES
-from learner import AdvantageConfig, LearnerConfig, Row, make_rows, transitions_of
+from learner import AdvantageConfig, Row, make_rows, transitions_of
 from learner.advantages import TurnAdvantage
-from learner.update.learner import Learner
 from rewards import RewardConfig, score_debate
 
 GROUP, AGENTS = 4, 3
-MICRO_BATCH_TOKENS = 2048
 SMALL = 8
 """Prompts and tokens of the work that is not counted."""
 Seconds = dict[str, float]
@@ -118,6 +115,9 @@ class ScriptedSpeech(SpeakingPolicy):
         tokens = self._speech.reply(text, request.messages)
         reply = Drawn(tokens, (0.0,) * len(tokens), "stop")
         return self._speech.completion(self._speech.prompt(request), Thought(), reply, version=0)
+
+    async def update(self, weights: object, version: int) -> None:
+        """Do nothing: the replies are scripted."""
 
 
 def scripted_debates(config: Config, policy: ScriptedSpeech, count: int) -> list[Debate]:
@@ -218,6 +218,7 @@ class VLLM:
         try:
             return self._pipe.recv()
         except EOFError:
+            assert self._process is not None
             self._process.join()
             return f"its process ended with exit code {self._process.exitcode}"
 
@@ -273,11 +274,11 @@ def learning(model: Any, rows: list[Row], repeats: int) -> list[Figure]:
     """Return the figures of our learner, and of TRL where it is installed."""
     rows = with_old(rows, model)
     tokens = sum(len(row.input_ids) for row in rows)
-    ours = Ours(copy.deepcopy(model), rows)
+    ours = TimedLearner(copy.deepcopy(model), rows, share=True, checkpointing=False)
     if find_spec("trl") is None:
         print("TRL is left out: it is not installed (make bench)")
         for _ in range(repeats + 1):
-            ours.step()
+            ours.step(counted=False)
         return rates("local", ours.steps, tokens, ours.read)
     with TemporaryDirectory() as folder:
         theirs = Turns(model, rows, Path(folder), repeats - 1, ours, checkpointing=False)
@@ -298,17 +299,12 @@ def rates(side: str, steps: Sequence[Step], tokens: int, read: float) -> list[Fi
     ]
 
 
-class Ours:
-    """Our learner with its steps; the first of them does not count."""
+class TimedLearner(Ours):
+    """Our learner with its steps in wall time, and the tokens that it reads; the first does not count."""
 
-    def __init__(self, model: Any, rows: list[Row]) -> None:
-        settings = {"lr": LR, "warmup_steps": 0, "old_logprobs": "sampling", "adam_eps": EPS}
-        settings |= {"share_prefixes": True, "micro_batch_tokens": MICRO_BATCH_TOKENS, "betas": (0.9, 0.95)}
-        with warnings.catch_warnings(action="ignore"):  # no warm-up, as nothing is to be learnt
-            self.learner = Learner(model, LearnerConfig.model_validate(settings))
-        self.rows, self.read, self.steps = rows, 0.0, list[Step]()
+    read = 0.0
 
-    def step(self) -> None:
+    def step(self, *, counted: bool) -> None:
         """Learn once from the rows, timed."""
         began = time.perf_counter()
         found = self.learner.step(self.rows)
@@ -321,7 +317,7 @@ class Turns(TheirLoop):
 
     def begin(self, number: int) -> None:
         """Do a step of ours, and start the clock of theirs."""
-        self.ours.step()
+        self.ours.step(counted=False)
         self.loss, self.started = 0.0, time.perf_counter()
 
     def end(self) -> None:
