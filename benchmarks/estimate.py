@@ -43,9 +43,12 @@ SHAPES: dict[str, dict[str, Any]] = {
         "tiny": BLOCK | {"hidden_size": 512, "layers": 8, "intermediate_size": 1536},
         "learner": {"micro_batch_tokens": 256},
         "replies": 32,
+        "own": True,
     },
 }
-"""Sizes of the model and the step; ``prompt`` is of the question, ``replies`` are as many as are sampled."""
+"""Sizes of the model and the step; ``prompt`` is of the question, ``replies`` are as many as are sampled.
+
+``own``: without the fast path."""
 USUAL = {"prompt": 144, "reply": 48, "replies": 32, "words": 0}
 
 
@@ -106,6 +109,7 @@ def _step(shape: dict[str, Any]) -> tuple[Any, Any, Any, tuple[float, float]]:
     from debate_rl.config import Config
     from debate_rl.engines import make_policy
     from debate_rl.forecast.memory import load_of
+    from debate_rl.inference import sampler
     from learner.update.learner import Learner
 
     config = _config(shape, Config)
@@ -113,6 +117,8 @@ def _step(shape: dict[str, Any]) -> tuple[Any, Any, Any, tuple[float, float]]:
     problems = [
         Problem(str(n), f"{question}{n:02}") for n in range(shape["replies"])
     ]  # equal prompts are read once
+    if shape.get("own"):  # models that debate_rl.inference.cpu_steps does not know
+        sampler.fits = lambda _: False
     model, _, policy = make_policy(config)
     load = load_of(config, policy, problems[0])  # type: ignore[arg-type]
     learner = Learner(model, config.resolved_learner(), total_steps=10)  # type: ignore[arg-type]
