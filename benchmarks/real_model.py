@@ -3,7 +3,8 @@
 ``debate quickstart --model smollm2`` supervises the form and trains by debate. Three controls start from the
 weights after the form: RL of one agent on truth alone ("plain"), which generates as many tokens; debate RL
 on votes alone; and more supervised steps, which read as many tokens. All seeds share the held-out problems.
-Their wordings never occur in training. Seed 1 chose the recipe. The plan is in experiments/results/real_model.md.
+Their wordings never occur in training. Seed 1 chose the recipe.
+The plan is in experiments/results/real_model.md.
 
 Each finished run leaves one file in ``--kept``, so seeds can be measured one after another. One seed takes
 about two hours on two cores.
