@@ -33,6 +33,7 @@ from learner.advantages import Author
 from learner.token_streams import CRITIC, GENERATOR, JUDGE, token_streams
 from rewards import STREAMS, Correct, Rewards, ballot_box, valid_votes
 from rewards.judge_rewards import JudgeCounts, consistencies, judge_counts
+from rewards.score import penalized_turns
 from rewards.truth import of_truth_alone
 from rewards.types import OPTIONAL_STREAMS, Likelihoods, Verdicts, known_values, stream_named
 from rewards.votes import DuePair, drop_reasons, due_pairs
@@ -190,9 +191,9 @@ def format_metrics(debates: Sequence[Debate]) -> dict[str, float]:
 def form_failures(debate: Debate) -> list[str]:
     """Return for each turn the first of ``FORM_FAILURES`` that applies, or "" if the turn is valid."""
     box = ballot_box(debate)
-    cast = [(vote.judge, reason) for vote, reason in zip(box.votes, drop_reasons(box), strict=True)]
-    unvoted = set(box.due()) - {judge for judge, reason in cast if not reason}
-    strange = {judge for judge, reason in cast if reason in ("own_work", "not_shown")} & unvoted
+    cast = [*zip(box.votes, drop_reasons(box), strict=True)]
+    unvoted = penalized_turns(box, [vote for vote, reason in cast if not reason])
+    strange = {vote.judge for vote, reason in cast if reason in ("own_work", "not_shown")} & unvoted
     asked = debate.problem.kind not in WITHOUT_TRUTH
     return [
         _form_failure(turn, unvoted=turn.id in unvoted, strange=turn.id in strange, asked=asked)
