@@ -74,7 +74,10 @@ class ServiceLearner(Steps):
         parts = [part for start in range(count) if (part := order[start::count])]
         batches = [(part, collate(part)) for part in parts]
         self._before_updates(batches, tally)
-        outcomes = [self._update(*one, lr, tally) for _ in range(self.config.epochs) for one in batches]
+        outcomes, total = list[bool](), self.config.epochs * len(batches)
+        for one in batches * self.config.epochs:
+            outcomes.append(self._update(*one, lr, tally))
+            self.advance(len(outcomes), total)
         read = sum(len(row.input_ids) for row in rows)
         return tally.result() | sizes(rows, read) | ages | self._counted(outcomes, lr)
 

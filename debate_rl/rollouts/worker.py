@@ -34,6 +34,7 @@ from debate.seeds import derive_seed
 from debate.types import Policy
 from debate_rl.config import AdaptiveConfig, Config, TrainConfig
 from debate_rl.evaluation.grading import Grades, Pending, Verifying, agreement, grade_debate, of_learners
+from debate_rl.evaluation.play import CountedReplies, turns_of
 from debate_rl.sampling.draw_problems import Draw
 from debate_rl.sampling.load_problems import Problems
 from envs.answers.keys import key_of
@@ -138,7 +139,8 @@ class RolloutWorker:
     """Holds, grades and scores the debates of a run's steps.
 
     All random draws are functions of the run's seed, the number of the step and its problems.
-    ``interruptible``: returns a context manager for code that a signal may interrupt.
+    ``interruptible``: returns a context manager for code that a signal may interrupt. ``advance`` is called
+    with the number of turns held and their total number.
     """
 
     config: Config
@@ -147,6 +149,7 @@ class RolloutWorker:
     interruptible: Callable[[], AbstractContextManager[None]] = nullcontext
     verifying: Verifying | None = None
     summarizer: Policy | None = None
+    advance: Callable[[int, int], None] = lambda *_: None
 
     def roll_out(
         self, step: int, draw: Callable[[int], Draw], ema: Mapping[str, float], clock: Clock
@@ -271,14 +274,17 @@ class RolloutWorker:
         config = self.config
         timings: list[Timing] = [Timing(0.0, 0.0)] * len(numbers)
         pending: list[Pending | None] = [None] * len(numbers)
+        turns = len(numbers) * turns_of(debate)
+        speaker = CountedReplies(self.policy, lambda _: self.advance(min(speaker.count, turns - 1), turns))
 
         def ended(index: int, debate: Debate) -> None:
             timings[index] = Timing(time.time(), time.monotonic() - since)
             pending[index] = self.verifying.begin(debate) if self.verifying else None
 
+        self.advance(0, turns)
         debates = run_debates(
             [problems[number // config.train.group_size] for number in numbers],
-            self.policy,
+            speaker,
             debate,
             seed=derive_seed(config.seed, *name),
             numbers=numbers,
@@ -288,6 +294,7 @@ class RolloutWorker:
             on_debate=ended,
             within=self.interruptible(),
         )
+        self.advance(turns, turns)
         return list(zip(debates, timings, pending, strict=True))
 
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import torch
@@ -128,8 +128,12 @@ class Run:
             return RolloutProcess(self.config, self.policy, interruptible, version=self.step, ema=self.ema)
         return RolloutWorker(
             *(self.config, self.data, self.policy, self.stops.interruptible),
-            *(self.verifying, self.summarizer),
+            *(self.verifying, self.summarizer, partial(self.advance, "turns")),
         )
+
+    def advance(self, part: str, done: int, total: int) -> None:
+        """Show the progress of a part of the current step."""
+        self.tracker.advance(f"step {self.step}: {part}", done, total)
 
     @cached_property
     def ledger(self) -> LabelLedger:

@@ -66,6 +66,7 @@ class Learner(Steps):
         super().__init__(config, total_steps)
         self.model, self.ranks = model, ranks
         self._shares: bool | None = None if config.share_prefixes else False  # None until a star was checked
+        self._passes = 0, 0
         self.reference = Reference(model, reference) if config.needs_reference else None
         self.compute = compute_type(model, config.compute)
         self.parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
@@ -93,6 +94,8 @@ class Learner(Steps):
         checked = self._check_sharing(rows)
         sharing = bool(self._shares)
         minibatches = self._minibatches(rows, sharing)
+        self._passes = 0, self.config.epochs * sum(len(minibatch.batches) for minibatch in minibatches)
+        self.advance(*self._passes)
         models = self.model, self.reference.module if self.reference else None
         with self._compiled.used(), reading(*models, share=sharing, compute=self.compute):
             self._before_updates(minibatches, tally)
@@ -241,6 +244,9 @@ class Learner(Steps):
         if bonus:
             loss = loss + entropy_bonus(entropy, bonus, totals)
         self.scaler.scale(loss).backward()
+        done, total = self._passes
+        self._passes = done + 1, total
+        self.advance(done + 1, total)
         tally.add(outputs.metrics, weight=len(entropy))
         if len(entropy):
             every = torch.ones_like(entropy, dtype=torch.bool)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from random import Random
 
@@ -26,7 +26,8 @@ class Steps:
     ``bad_steps`` counts the most recent consecutive steps that could not move the weights; the training loop
     should stop after too many. ``halfway``: whether a step has begun its updates and not ended, so that an
     error left the weights between two steps. ``worst`` has the tokens of the last step that are furthest from
-    the reference and the sampler.
+    the reference and the sampler. ``advance`` is called with a step's number of finished passes and
+    their total.
     """
 
     def __init__(self, config: LearnerConfig, total_steps: int | None) -> None:
@@ -34,6 +35,7 @@ class Steps:
         self.config, self.total_steps = config, total_steps
         self.steps, self.bad_steps, self.halfway = 0, 0, False
         self.worst = WorstTokens()
+        self.advance: Callable[[int, int], None] = lambda *_: None
         self._loss = find_loss(config.loss)
         names = ("eps", "eps_hi", "beta", "max_tokens", "beta_judge", "kl", "normalise")
         self._loss_config = LossConfig(**{name: getattr(config, name) for name in names})

@@ -331,3 +331,23 @@ def test_open_problems_train_from_peer_votes_only(tmp_path):
     assert all(record.correct is None for record in records)
     assert {score for r in records for row in r.rewards.truth for score in row} == {None}
     assert len(session.data.train) == 8
+
+
+def test_a_step_shows_the_progress_of_its_turns_and_of_its_learning(tmp_path):
+    told = []
+    config = config_of(
+        tmp_path, warm_start={"solve_steps": 0, "debate_steps": 0}, learner={"micro_batch_tokens": 512}
+    )
+    with open_training(config) as run:
+        run.tracker.sinks[:] = [types.SimpleNamespace(advance=lambda *line: told.append(line))]
+        train_step(run, 0)
+        held = sum(len(record.debate.turns) for record in read_records(run.folder.transcripts))
+    parts = {name: [line[1:] for line in told if line[0] == name] for name, *_ in told}
+    assert list(parts) == ["step 0: turns", "step 0: learning"]
+    for part in parts.values():
+        done, totals = zip(*part, strict=True)
+        assert len(set(totals)) == 1
+        assert list(done) == sorted(done)
+        assert (done[0], done[-1]) == (0, totals[0])
+    assert parts["step 0: turns"][0][1] == held
+    assert len(parts["step 0: learning"]) > 2
