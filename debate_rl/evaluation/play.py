@@ -6,8 +6,8 @@ ends, so that an interrupted evaluation resumes where it stopped.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Generator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil
@@ -194,8 +194,12 @@ def _part(
         if folder is not None:
             writer = stack.enter_context(ShardWriter(folder / name, number, tokens=plan.tokens))
 
-        def tell_now(*_: object) -> None:
-            begun = len(stored) + counted.count / turns_of(plan.protocol)
+        replies = 0
+
+        def tell_now(count: int | None = None) -> None:
+            nonlocal replies
+            replies = replies if count is None else count
+            begun = len(stored) + replies / turns_of(plan.protocol)
             tell(part, len(done), len(problems), max(len(done), min(begun, len(problems) - 0.5)))
 
         def keep(debate: Debate, done_with: Graded | None) -> None:
@@ -207,7 +211,7 @@ def _part(
 
         if folder is not None and turns_of(plan.protocol) > 1:  # a debate of one turn is stored at once
             speaker = stack.enter_context(KeptReplies(speaker, folder / OPEN_REPLIES))
-        counted = CountedReplies(speaker, tell_now)
+        counted = stack.enter_context(counted_replies(speaker, tell_now))
         marking = BackgroundGrading(plan.environment, keep, done, plan.mode, verifying)
         grading = stack.enter_context(marking)
         run_debates(
@@ -251,6 +255,31 @@ class CountedReplies(WrappedPolicy):
         self.count += 1
         self._said(reply)
         return reply
+
+
+@contextmanager
+def counted_replies(policy: Policy, tell: Callable[[int], None]) -> Generator[Policy]:
+    """Yield a policy that calls ``tell`` with the number of replies so far, as each one ends.
+
+    A local model reports a reply before its batch has ended.
+    """
+    engine, count = policy, 0
+    while isinstance(engine, WrappedPolicy):
+        engine = engine.inner
+
+    def add(ended: int) -> None:
+        nonlocal count
+        count += ended
+        tell(count)
+
+    if not hasattr(engine, "on_ended"):
+        yield CountedReplies(policy, lambda _: add(1))
+        return
+    engine.on_ended = add
+    try:
+        yield policy
+    finally:
+        engine.on_ended = None
 
 
 def _kept(shard: Path, problems: Sequence[Problem], seed: int, protocol: DebateConfig) -> dict[int, Debate]:

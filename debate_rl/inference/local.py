@@ -144,6 +144,8 @@ class LocalPolicy(SpeakingPolicy):
     and a prompt that leaves no room for a reply raises ValueError. ``compute``: the type of matrix products,
     None for the type of the weights. It must equal the learner's type: products in bfloat16 round small
     updates of float32 weights away.
+
+    ``on_ended`` is called with the number of replies that have just ended, while others of their batch go on.
     """
 
     def __init__(
@@ -177,6 +179,7 @@ class LocalPolicy(SpeakingPolicy):
             self.sample_all, lambda one: (one.debate, one.turn.round, one.turn.agent)
         )
         self._frozen: tuple[dict[str, torch.Tensor], int] | None = None
+        self.on_ended: Callable[[int], None] | None = None
 
     async def sample(self, request: SampleRequest) -> Completion:
         """Answer one request, together with the requests of all other live debates."""
@@ -238,13 +241,15 @@ class LocalPolicy(SpeakingPolicy):
             speech.thought(one) for one in self._sampled([speech.thinking_draw(*pair) for pair in pairs])
         ]
         thought = list(zip(pairs, thoughts, strict=True))
-        answers = self._sampled([speech.answer_draw(*pair, one) for pair, one in thought])
+        answers = self._sampled([speech.answer_draw(*pair, one) for pair, one in thought], self.on_ended)
         return [
             speech.completion(prompt, one, answer, version=version)
             for ((_, prompt), one), answer in zip(thought, answers, strict=True)
         ]
 
-    def _sampled(self, draws: Sequence[Draw | None]) -> list[Drawn | None]:
+    def _sampled(
+        self, draws: Sequence[Draw | None], ended: Callable[[int], None] | None = None
+    ) -> list[Drawn | None]:
         """Sample the draws in batches; return the results in order, with None for a draw that is None."""
         import torch
 
@@ -253,7 +258,8 @@ class LocalPolicy(SpeakingPolicy):
         for start in range(0, len(wanted), self._batch_size):
             chunk = wanted[start : start + self._batch_size]
             with torch.autocast(self._model.device.type, self._compute, enabled=self._compute is not None):
-                drawn += sample_batch(self._model, chunk, ends=self._speech.ends, watch=self._watch)
+                own = {"ends": self._speech.ends, "watch": self._watch, "ended": ended}
+                drawn += sample_batch(self._model, chunk, **own)
         left = iter(drawn)
         return [None if draw is None else next(left) for draw in draws]
 

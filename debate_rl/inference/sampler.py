@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
@@ -228,15 +228,21 @@ def sample_batch(
     ends: frozenset[int],
     watch: StopWatch,
     steps: Steps | None = None,
+    ended: Callable[[int], None] | None = None,
 ) -> list[Drawn]:
-    """Return one result for each draw, in order. ``ends`` are the ids that end a reply."""
+    """Return one result for each draw, in order. ``ends`` are the ids that end a reply.
+
+    ``ended`` is called with the number of rows that have just ended.
+    """
     with _evaluating(model):
         batch = _Batch(draws, ends=ends, watch=watch, device=model.device)
         steps = steps or steps_for(model)
         logits = _read_prompts(steps, batch)
         while True:
-            tokens = batch.draw(logits)
+            tokens, before = batch.draw(logits), batch.left
             kept = batch.advance(tokens)
+            if ended is not None and batch.left < before:
+                ended(before - batch.left)
             if not len(kept):
                 return batch.results()
             if len(kept) < len(tokens):
@@ -290,6 +296,7 @@ class _Batch:
         self._rows = torch.arange(len(draws), device=device)
         self._alive = torch.ones(len(draws), dtype=torch.bool, device=device)
         self._time = 0
+        self.left = len(draws)
 
     @property
     def longest(self) -> int:
@@ -322,7 +329,7 @@ class _Batch:
         self._lengths[self._rows[newly]] = self._time
         self._stopped[self._rows[newly & ended]] = True
         self._alive = self._alive & ~newly
-        count = int(self._alive.sum())
+        self.left = count = int(self._alive.sum())
         if count > 0 and count >= _COMPACT_BELOW * len(tokens):
             return torch.arange(len(tokens), device=self._device)
         kept = self._alive.nonzero()[:, 0]

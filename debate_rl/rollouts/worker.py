@@ -34,7 +34,7 @@ from debate.seeds import derive_seed
 from debate.types import Policy
 from debate_rl.config import AdaptiveConfig, Config, TrainConfig
 from debate_rl.evaluation.grading import Grades, Pending, Verifying, agreement, grade_debate, of_learners
-from debate_rl.evaluation.play import CountedReplies, turns_of
+from debate_rl.evaluation.play import counted_replies, turns_of
 from debate_rl.sampling.draw_problems import Draw
 from debate_rl.sampling.load_problems import Problems
 from envs.answers.keys import key_of
@@ -274,26 +274,26 @@ class RolloutWorker:
         config = self.config
         timings: list[Timing] = [Timing(0.0, 0.0)] * len(numbers)
         pending: list[Pending | None] = [None] * len(numbers)
-        turns = len(numbers) * turns_of(debate)
-        speaker = CountedReplies(self.policy, lambda _: self.advance(min(speaker.count, turns - 1), turns))
 
         def ended(index: int, debate: Debate) -> None:
             timings[index] = Timing(time.time(), time.monotonic() - since)
             pending[index] = self.verifying.begin(debate) if self.verifying else None
 
+        turns = len(numbers) * turns_of(debate)
         self.advance(0, turns)
-        debates = run_debates(
-            [problems[number // config.train.group_size] for number in numbers],
-            speaker,
-            debate,
-            seed=derive_seed(config.seed, *name),
-            numbers=numbers,
-            max_live=config.train.max_live,
-            summarizer=self.summarizer,
-            agreed=agreement(self.data.environment, mode),
-            on_debate=ended,
-            within=self.interruptible(),
-        )
+        with counted_replies(self.policy, lambda done: self.advance(min(done, turns - 1), turns)) as speaker:
+            debates = run_debates(
+                [problems[number // config.train.group_size] for number in numbers],
+                speaker,
+                debate,
+                seed=derive_seed(config.seed, *name),
+                numbers=numbers,
+                max_live=config.train.max_live,
+                summarizer=self.summarizer,
+                agreed=agreement(self.data.environment, mode),
+                on_debate=ended,
+                within=self.interruptible(),
+            )
         self.advance(turns, turns)
         return list(zip(debates, timings, pending, strict=True))
 

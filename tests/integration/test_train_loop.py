@@ -350,4 +350,4 @@ def test_a_step_shows_the_progress_of_its_turns_and_of_its_learning(tmp_path):
         assert list(done) == sorted(done)
         assert (done[0], done[-1]) == (0, totals[0])
     assert parts["step 0: turns"][0][1] == held
-    assert len(parts["step 0: learning"]) > 2
+    assert all(len(part) > 3 for part in parts.values())

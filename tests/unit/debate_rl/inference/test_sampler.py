@@ -35,10 +35,11 @@ def path(request):
     return request.param
 
 
-def run(tiny, draws, path=None, *, ends=()):
+def run(tiny, draws, path=None, *, ends=(), ended=None):
     model, tokenizer = tiny
     watch = StopWatch(TokenText(tokenizer), model.config.vocab_size)
-    return sampler.sample_batch(model, draws, ends=frozenset(ends), watch=watch, steps=path and path(model))
+    more = {"watch": watch, "steps": path and path(model), "ended": ended}
+    return sampler.sample_batch(model, draws, ends=frozenset(ends), **more)
 
 
 def draws_of(count, *, length=12, max_tokens=20, temperature=1.0, **rest):
@@ -62,6 +63,13 @@ def test_logprobs_are_those_of_a_full_forward(tiny, path, temperature):
     draws = draws_of(9, temperature=temperature)
     for draw, drawn in zip(draws, run(tiny, draws, path, ends=[0]), strict=True):
         assert drawn.logprobs == pytest.approx(full_logprobs(tiny[0], draw, drawn.tokens), abs=1e-5)
+
+
+def test_it_tells_how_many_rows_end_as_they_end(tiny):
+    told = []
+    draws = [Draw((6, 7), length, 1.0, seed=1) for length in (2, 5, 5, 5, 5, 9)]
+    run(tiny, draws, ended=told.append)
+    assert told == [1, 4, 1]
 
 
 def test_both_paths_draw_the_same(tiny):
