@@ -1,13 +1,12 @@
 """SmolLM2-135M-Instruct learns by debate: gains over several seeds, and controls of equal cost.
 
-``debate quickstart --model smollm2`` supervises the form and trains by debate. Three controls start from the
-weights after the form: RL of one agent on truth alone ("plain"), which generates as many tokens; debate RL
-on votes alone; and more supervised steps, which read as many tokens. All seeds share the held-out problems.
-Their wordings never occur in training. Seed 1 chose the recipe.
+``debate quickstart --model smollm2`` supervises the form and trains by debate. The other arms start from the
+weights after the form. All but the supervised one generate about as many tokens as the debates. All seeds
+share the held-out problems. Their wordings never occur in training. Seed 1 chose the recipe.
 The plan is in experiments/results/real_model.md.
 
-Each finished run leaves one file in ``--kept``, so seeds can be measured one after another. One seed takes
-about two hours on two cores.
+Each finished run leaves one file in ``--kept``, so seeds and arms can be measured one after another. One seed
+takes about five hours on two cores.
 
     .venv/bin/python benchmarks/real_model.py --seeds 2 3 4 --json real_model.json
 """
@@ -18,7 +17,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -32,14 +30,16 @@ from debate_rl.preflight.votes import votes_by_round
 from envs.registry import key_by_itself
 from transcripts import RunStore
 
-FORM, DEBATE, PLAIN, VOTES, SUPERVISED = "form", "debate", "plain", "votes", "supervised"
+BASE, FORM, DEBATE, PLAIN, VOTES, SUPERVISED = "base", "form", "debate", "plain", "votes", "supervised"
+ONE_AGENT = ("debate.num_agents=1", "debate.num_rounds=1", "train.batch_size=8", "train.group_size=52")
+DEBATES = ("smollm2/debate", "held_out.every=0")
 CONTROLS: Mapping[str, Sequence[str]] = {
-    PLAIN: (
-        *("smollm2/debate", "debate.num_agents=1", "debate.num_rounds=1"),
-        *("train.batch_size=8", "train.group_size=52", "held_out.every=0"),
-    ),
+    PLAIN: (*DEBATES, *ONE_AGENT),
     SUPERVISED: ("smollm2/form", "sft.limit=320"),
-    VOTES: (*("smollm2/debate", "rewards.truth_weight=0", "advantages.lambda_judge=0", "held_out.every=0"),),
+    VOTES: (*DEBATES, "rewards.truth_weight=0", "advantages.lambda_judge=0"),
+    "last_majority": (*DEBATES, "rewards.pseudo=last_majority"),
+    "ttrl": (*DEBATES, *ONE_AGENT, "rewards.pseudo=majority"),
+    "labels": (*DEBATES, *ONE_AGENT, "env.limit=12"),
 }
 """The recipe of each control, and what it changes."""
 OTHER_PROBLEMS = 1000
@@ -69,10 +69,14 @@ def measure(seed: int, arms: Sequence[str], out: Path, kept: Path) -> None:
     kept.mkdir(parents=True, exist_ok=True)
     home = out / f"runs/quickstart-smollm2-{seed}"
     if not (kept / f"{DEBATE}-{seed}.json").exists():
-        seconds = debate(out, "quickstart", "--model", "smollm2", "--seed", str(seed))
+        debate(out, "quickstart", "--model", "smollm2", "--seed", str(seed))
         start, *_, end = evaluations_of(home / DEBATE / "held_out.jsonl")
         keep(kept, FORM, seed, start, **spent(home / FORM))
-        keep(kept, DEBATE, seed, end, seconds=seconds, votes=votes(home / DEBATE), **spent(home / DEBATE))
+        keep(kept, DEBATE, seed, end, votes=votes(home / DEBATE), **spent(home / DEBATE))
+    if not [*kept.glob(f"{BASE}-*.json")]:
+        debate(out, "eval", "smollm2/form", *model(home), "--out", str(out / BASE))
+        [before] = evaluations_of(out / BASE / "held_out.jsonl")
+        keep(kept, BASE, seed, before)
     for arm in arms:
         if (kept / f"{arm}-{seed}.json").exists():
             continue
@@ -87,10 +91,9 @@ def measure(seed: int, arms: Sequence[str], out: Path, kept: Path) -> None:
         keep(kept, arm, seed, end, **spent(home / arm))
 
 
-def debate(where: Path, *words: str) -> float:
-    """Run a command of the package in a folder, and return its seconds of wall time."""
+def debate(where: Path, *words: str) -> None:
+    """Run a command of the package in a folder."""
     print("debate", *words, flush=True)
-    started = time.monotonic()
     paths = os.pathsep.join(path for path in (str(Path.cwd()), os.environ.get("PYTHONPATH")) if path)
     subprocess.run(
         [sys.executable, "-m", "debate_rl", *words],
@@ -98,7 +101,6 @@ def debate(where: Path, *words: str) -> float:
         env={**os.environ, "PYTHONPATH": paths},
         check=True,
     )
-    return time.monotonic() - started
 
 
 def model(home: Path) -> list[str]:
@@ -107,12 +109,11 @@ def model(home: Path) -> list[str]:
 
 
 def spent(run: Path) -> dict[str, float]:
-    """Return what a run's steps cost: tokens generated, tokens that the learner read, and seconds."""
+    """Return a run's wall time in seconds, and the tokens that its steps generated and the learner read."""
     rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text("utf-8").splitlines()]
     names = {"generated": "tokens/generated", "read": "read_tokens"}
     found: dict[str, float] = {key: sum(row.get(name, 0) for row in rows) for key, name in names.items()}
-    phases = ("seconds/rollout", "seconds/learn")
-    return found | {"step_seconds": sum(row.get(phase, 0.0) for row in rows for phase in phases)}
+    return found | {"seconds": json.loads((run / "run.json").read_text("utf-8"))["wall_seconds"]}
 
 
 def votes(run: Path) -> list[dict[str, Any]]:
@@ -168,7 +169,9 @@ def figures(kept: Sequence[Kept]) -> Iterator[Figure]:
             yield Figure(f"{name}_low", one.low if one.low is not None else float("nan"), "share", one.n)
     yield from over("winner_minus_self_consistency", DEBATE, WINNER, (DEBATE, MAJORITY))
     yield from over("judge_accuracy", DEBATE, JUDGE)
-    seconds = {(one["seed"], 0): one["seconds"] for one in kept if "seconds" in one}
+    took = {(one["arm"], one["seed"]): one["seconds"] for one in kept if "seconds" in one}
+    both = (seed for arm, seed in took if arm == DEBATE and (FORM, seed) in took)
+    seconds = {(seed, 0): took[FORM, seed] + took[DEBATE, seed] for seed in both}
     yield from over_seeds("seconds", seconds, "s") if seconds else ()
     for arm in arms:
         for figure in KEPT:
@@ -176,7 +179,7 @@ def figures(kept: Sequence[Kept]) -> Iterator[Figure]:
         if arm != FORM:
             for figure in (DIRECT, WINNER):
                 yield from over(f"{arm} - {FORM}: {figure}", arm, figure, (FORM, figure))
-    for other in (PLAIN, SUPERVISED, VOTES):
+    for other in CONTROLS:
         for figure in (DIRECT, WINNER):
             yield from over(f"{DEBATE} - {other}: {figure}", DEBATE, figure, (other, figure))
 

@@ -8,6 +8,8 @@ import pytest
 
 from debate_rl.inference.vllm import _lora_settings
 from debate_rl.inference.vllm_engines import model_files
+from debate_rl.metrics.step_log import read_metrics
+from debate_rl.smollm2 import find_smollm2
 
 from .conftest import BY_VLLM, WHOLE, write_recipe
 
@@ -139,3 +141,22 @@ def test_ranks_that_vllm_knows():
     assert [_lora_settings(rank)["max_lora_rank"] for rank in (1, 2, 8, 9, 512)] == [1, 8, 8, 16, 512]
     with pytest.raises(ValueError, match="max_lora_rank 513: vLLM takes adapters up to 512"):
         _lora_settings(513)
+
+
+@pytest.mark.slow
+def test_vllm_computes_what_the_learner_computes_with_a_real_model(bench_python, tmp_path):
+    """The canary compares weights and log-probabilities of SmolLM2 after a step, in float32."""
+    try:
+        model = find_smollm2()
+    except ValueError as error:
+        pytest.skip(str(error))
+    changes = (
+        *(f"model.name_or_path={model}", "model.policy=vllm", "model.dtype=float32"),
+        *("model.vllm={enforce_eager=true}", "warm_start.from_run=none", "run.dir=run", "held_out.every=0"),
+        *("train.steps=1", "train.batch_size=1", "train.group_size=2", "debate.max_tokens=32"),
+    )
+    done = bench_python.debate("train", "smollm2/debate", *changes, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr[-3000:]
+    [row] = read_metrics(tmp_path / "run/metrics.jsonl")
+    assert row["canary/weights_compared"] == 1
+    assert row["canary/logprob_difference"] < 1e-4
