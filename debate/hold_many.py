@@ -43,6 +43,8 @@ def run_debates(
 
     The first exception of the policy cancels the other debates and is raised here.
     """
+    if isinstance(problems, Problem):
+        raise ValueError("problems: must be a list of problems, got one Problem; write [problem]")
     if max_live is not None and max_live < 1:
         raise ValueError(f"max_live must be at least 1 or None, got {max_live}")
     debates, own_numbers = dict(held or {}), numbers or range(len(problems))

@@ -1,21 +1,42 @@
-"""The base class of all configurations, and loading of objects that they name by dotted path."""
+"""The base class of all configurations, its errors, and loading of objects that it names by dotted path."""
 
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
-from typing import Any, ClassVar, TypeVar, cast, get_args, get_type_hints
+from typing import Any, ClassVar, TypeVar, cast, get_args, get_origin, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic._internal._model_construction import ModelMetaclass
 
 T = TypeVar("T")
+_TYPE = re.compile(r"\[|^(constrained-.*|bool|float|int|str)$")
+"""Matches parts of pydantic's error locations that are types instead of keys."""
+_GOT = re.compile(r"\bgot ")
+"""Matches messages that already contain the invalid value."""
+_OBJECTS: dict[str, object] = {}
+"""Functions and classes that were passed to settings in this process, by path."""
 
 
-class Settings(BaseModel):
-    """A group of settings: frozen, with the defaults in its fields. Unknown keys are refused."""
+class _OneLineErrors(ModelMetaclass):
+    def __call__(cls: type[T], *args: Any, **values: Any) -> T:
+        """Construct settings in Python. ValueError has one line, like the errors of files."""
+        try:
+            return super().__call__(*args, **values)  # type: ignore[misc]
+        except ValidationError as error:
+            model = cast("type[Settings]", cls)
+            raise ValueError(explain(error, model.__name__, model, ())) from None
+
+
+class Settings(BaseModel, metaclass=_OneLineErrors):
+    """A group of settings: frozen, with the defaults in its fields. Unknown keys are refused.
+
+    A function or class becomes its dotted path.
+    """
 
     model_config = ConfigDict(
         frozen=True,
@@ -51,6 +72,12 @@ class Settings(BaseModel):
                 raise ValueError(f"{key}: needs a number (got {value})")
         return data
 
+    @model_validator(mode="before")
+    @classmethod
+    def _name_objects(cls, data: Any) -> Any:
+        given = {key: path_of(value, key=key) for key, value in _items(data) if is_code(value)}
+        return {**data, **given} if given else data
+
 
 class Seeded(Settings):
     """Settings of random draws."""
@@ -63,6 +90,68 @@ def _items(data: object) -> list[tuple[str, object]]:
     return list(cast("dict[str, object]", data).items()) if isinstance(data, dict) else []
 
 
+def explain(error: ValidationError, source: str, model: type[BaseModel], overrides: Sequence[str]) -> str:
+    """Return a one-line message with the file, the key's overrides, the key, the error, and the value."""
+    found = {_key_of(one["loc"]): one for one in reversed(error.errors())}
+    inner = [name for name in found if not any(other.startswith(f"{name}.") for other in found)]
+    key = inner[-1]
+    first = found[key]
+    message = _rule([one["msg"] for one in error.errors() if _key_of(one["loc"]) == key])
+    message = message.removeprefix(f"{key}: ")
+    if first["type"] == "missing":
+        message = _missing(model, key)
+    elif first["type"] in ("model_type", "dict_type"):
+        written = f", written {key}.<name>=<value> or [{key}]" if key else ""
+        message = f"must be a table of settings{written}"
+    given = first["input"]
+    told = isinstance(given, dict | Settings) or "unknown key" in message or _GOT.search(message)
+    shown = "" if told else f" (got {given!r})"
+    more = f" (and {len(inner) - 1} more)" if len(inner) > 1 else ""
+    where = " ".join((source, *(text for text in overrides if text.startswith(key))))
+    return f"{where}: {key + ': ' if key else ''}{message}{shown}{more}"
+
+
+def _missing(model: type[BaseModel], key: str) -> str:
+    """Return the error message for a missing key."""
+    field = model.model_fields.get(key)
+    inner = table_of(field.annotation) if field else None
+    if inner is not None:
+        return f"is missing; add a table [{key}] with some of {', '.join(inner.model_fields)}"
+    return f"is missing and has no default; set it in the file, or as {key}=<value>"
+
+
+def _key_of(location: Sequence[str | int]) -> str:
+    """Return the dotted key of an error, without the type names that pydantic adds to its location.
+
+    >>> _key_of(("train", "on_alarm", "literal['warn','stop']")), _key_of(("arms", 0, "lr"))
+    ('train.on_alarm', 'arms.0.lr')
+    >>> _key_of(("learner", "tis_cap", "constrained-float"))
+    'learner.tis_cap'
+    """
+    return ".".join(str(part) for part in location if not _TYPE.search(str(part)))
+
+
+def _rule(messages: Sequence[str]) -> str:
+    """Return the requirement on a value, combined from pydantic's messages for each possible type.
+
+    >>> _rule(["Input should be 'auto'", "Input should be a valid boolean"])
+    "Input should be 'auto' or a valid boolean"
+    """
+    first, *others = dict.fromkeys(message.removeprefix("Value error, ") for message in messages)
+    begin = "Input should be "
+    if not first.startswith(begin):
+        return first
+    return " or ".join((first, *(one.removeprefix(begin) for one in others if one.startswith(begin))))
+
+
+def table_of(kind: Any) -> type[Settings] | None:
+    """Return the settings class in ``kind`` or in ``kind | None``, or None if there is none."""
+    if get_origin(kind) in (dict, tuple):
+        return None
+    options = (option for option in (kind, *get_args(kind)) if isinstance(option, type))
+    return next((option for option in options if issubclass(option, Settings)), None)
+
+
 def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
     """Return a hint for an unknown name: the nearest known name, or ``otherwise`` if none is near.
 
@@ -71,6 +160,29 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
     """
     near = get_close_matches(name, list(known), n=1)
     return f"did you mean {near[0]!r}?" if near else otherwise
+
+
+def path_of(given: object, *, key: str) -> str:
+    """Return the dotted path of a function or class, which configuration files name it by.
+
+    What a notebook or script defines can be loaded by its path in this process only. ValueError for a
+    lambda or a local function.
+
+    >>> path_of(did_you_mean, key="rewards.peer")
+    'debate.settings:did_you_mean'
+    """
+    module, name = getattr(given, "__module__", None), getattr(given, "__qualname__", "")
+    path = f"{module}:{name}"
+    found = getattr(sys.modules.get(str(module)), name, None)
+    if found is not given and not (module == "__main__" and name.isidentifier()):
+        raise ValueError(f"{key}: {name!r} needs a name of its own at the top level of a module or notebook")
+    _OBJECTS[path] = given
+    return path
+
+
+def is_known_here(path: str) -> bool:
+    """Return whether this process has passed the object at a path to settings, so that it may be used."""
+    return path in _OBJECTS
 
 
 def load_dotted(path: str, *, key: str) -> object:
@@ -91,7 +203,11 @@ def load_dotted(path: str, *, key: str) -> object:
         ...
     ValueError: env.kind: 'shutil:rmtree' is part of Python itself and cannot be used here
     """
+    if path in _OBJECTS:
+        return _OBJECTS[path]
     module_name, colon, name = path.partition(":")
+    if module_name == "__main__":
+        raise ValueError(f"{key}: {path!r} was defined in another notebook or script; move it to a module")
     if not (module_name and colon and name):
         raise ValueError(f'{key}: {path!r} is not a dotted path; write it as "package.module:NAME"')
     if _of_python(module_name) or module_name.endswith("__main__"):
@@ -106,10 +222,14 @@ def load_dotted(path: str, *, key: str) -> object:
     if not hasattr(module, name):
         raise ValueError(f"{key}: the module {module_name!r} has no {name!r}")
     named: object = getattr(module, name)
-    code = inspect.isclass(named) or inspect.isroutine(named)
-    if code and _of_python(getattr(named, "__module__", None) or ""):
+    if is_code(named) and _of_python(getattr(named, "__module__", None) or ""):
         raise ValueError(f"{key}: {path!r} is part of Python itself and cannot be used here")
     return named
+
+
+def is_code(value: object) -> bool:
+    """Return whether a value is a function or a class."""
+    return inspect.isclass(value) or inspect.isroutine(value)
 
 
 def _of_python(module: str) -> bool:

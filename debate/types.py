@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Final, Literal, NamedTuple, Protocol, TypeAlias, get_args
 
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
@@ -21,6 +21,7 @@ from debate.values import Span, Value, blanked, whole_text
 Kind: TypeAlias = Literal[
     "number", "expression", "choice", "text", "verbatim", "overlap", "instructions", "code", "rubric", "open"
 ]
+KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 Outcome: TypeAlias = Literal["left", "right", "tie"]
 StopReason: TypeAlias = Literal["stop", "length"]
 Role: TypeAlias = Literal["system", "user", "assistant"]
@@ -69,6 +70,14 @@ class Problem(Value, frozen=True):
     shots: tuple[Shot, ...] | UnsetType = UNSET
     rubric: str | UnsetType = UNSET
     reference: str | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        for name in ("id", "question", "answer"):
+            value: object = getattr(self, name)
+            if not isinstance(value, str) and (name, value) != ("answer", None):
+                raise ValueError(f"Problem.{name}: must be a text (got {value!r})")
+        if self.kind not in KINDS:
+            raise ValueError(f"Problem.kind: {self.kind!r} is none of {', '.join(KINDS)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,7 +386,7 @@ class Debate(Value, frozen=True):
     ``summaries``: one for each round that showed one, in order, if the debate had a summarizer.
     ``rounds_saved``: the number of rounds that were not held because all agents agreed; the protocol's
     ``num_rounds`` counts only the rounds held. ``compressions``: the short versions of long solutions.
-    ``swapped``: the second ballots, if judges were asked again.
+    ``swapped``: the second ballots, if judges were asked again. ``print`` shows a short transcript.
     """
 
     problem: Problem
@@ -391,6 +400,16 @@ class Debate(Value, frozen=True):
     rounds_saved: int | UnsetType = UNSET
     compressions: tuple[Compression, ...] | UnsetType = UNSET
     swapped: tuple[Swapped, ...] | UnsetType = UNSET
+
+    def __str__(self) -> str:
+        from debate.show import transcript  # it needs these types
+
+        return transcript(self)
+
+    def _repr_html_(self) -> str:
+        from debate.show import html_of
+
+        return html_of(self)
 
     def auxiliary(self) -> list[Completion]:
         """Return the replies outside of turns: summaries, attempts at compressions, and second ballots."""

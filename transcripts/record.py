@@ -11,6 +11,7 @@ from msgspec import UNSET, Meta, UnsetType
 from debate.config import MOST_ROUNDS
 from debate.policy import token_counts
 from debate.prompting.shown import holds_solutions
+from debate.show import html_of, transcript
 from debate.types import Debate, TurnId
 from debate.values import Value
 from rewards.labels import Credit
@@ -78,6 +79,22 @@ class Record:
     verdicts: Verdicts | UnsetType = UNSET
     likelihoods: Likelihoods | UnsetType = UNSET
     credit: Credit | UnsetType = UNSET
+
+    def __str__(self) -> str:
+        return transcript(self.debate, self._notes())
+
+    def _repr_html_(self) -> str:
+        return html_of(self.debate, self._notes())
+
+    def _notes(self) -> dict[TurnId, str]:
+        """Return each turn's grade and rewards in words."""
+        notes = dict[TurnId, str]()
+        for turn in self.debate.turns:
+            grade = None if turn.ballot else GRADES[grade_of(turn.id, self.correct)]
+            paid = {name: value_of(getattr(self.rewards or NO_REWARDS, name), turn.id) for name in STREAMS}
+            parts = (f"{name} {value:+.2f}" for name, value in paid.items() if value)
+            notes[turn.id] = "  ".join((*filter(None, [grade]), *parts))
+        return notes
 
 
 def check_record(record: Record) -> None:

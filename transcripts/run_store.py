@@ -8,7 +8,7 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 from threading import RLock
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from debate.types import Completion, TurnId
 from transcripts.causes import causes_in
@@ -16,6 +16,7 @@ from transcripts.codec import from_line
 from transcripts.errors import FieldError, TranscriptError
 from transcripts.files import OpenFiles, shard_name
 from transcripts.filters.compile import Query, compile_filter, plain_words
+from transcripts.frames import Table, frame_of
 from transcripts.index.build import (
     UNREAD,
     Tell,
@@ -44,6 +45,9 @@ from transcripts.index.database import (
 )
 from transcripts.index.rows import COLUMNS, JOINS, DebateRow, StepRow, row_of, step_row, steps_sql
 from transcripts.record import Record
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 DOCUMENT = "ON debates.key = d.key AND debates.line = d.line"
 
@@ -142,6 +146,13 @@ class RunStore:
         order = "DESC" if newest else "ASC"
         sql = f"SELECT {COLUMNS} FROM ({keys} LIMIT ?) d {JOINS} ORDER BY d.key {order}"
         return self._rows(sql, (*values, limit), query, row_of)
+
+    def frame(self, table: Table, filter: str = "") -> DataFrame:
+        """Return a table of the run as a pandas DataFrame: "debates", "turns", "votes" or "metrics".
+
+        ``filter`` selects debates. ValueError for an unknown table.
+        """
+        return frame_of(self, table, filter)
 
     def count(self, filter: str = "") -> int:
         """Return how many debates match a filter."""

@@ -61,6 +61,7 @@ COMMANDS: dict[str, Entry] = {
     "inspect tokens": Entry("Look", "tokens:tokens", "show one turn token by token"),
     "report": Entry("Look", "report:report", "report how judging and training went"),
     "replay": Entry("Look", "replay:replay", "recompute the rewards of stored debates"),
+    "new": Entry("Train", "new:new", "write the skeleton of an environment, a reward rule or a recipe"),
     "keys": Entry("Look", "keys:keys", "list the keys of a recipe"),
 }
 EXAMPLES = r"""
@@ -108,9 +109,18 @@ report runs/one runs/two --out compared
 replay runs/mine rewards.truth_weight=0.3
 keys learner
 keys temperature
+new env my_task
+new reward my_rule
+new recipe my_recipe
 """
 """Example command lines, which the help page of a command shows."""
-LOOKING = {"doctor", "eval regrade", "sandbox", *(n for n, one in COMMANDS.items() if one.group == "Look")}
+LOOKING = {
+    "doctor",
+    "eval regrade",
+    "new",
+    "sandbox",
+    *(n for n, one in COMMANDS.items() if one.group == "Look"),
+}
 """Commands that only read a run, so that a stopped command leaves nothing to resume."""
 FIRST_SPEAKS_S = 20.0
 """Seconds that a rank with an error waits for rank 0 to print the same error."""

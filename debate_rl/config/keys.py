@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from debate.settings import Settings, did_you_mean
+from debate.settings import Settings, did_you_mean, table_of
 
 BASIC = (
     "model.name_or_path",
@@ -45,14 +45,6 @@ def key_type(model: type[Settings], path: Sequence[str]) -> Any:
             return None
         kind = inner.model_fields[part].annotation
     return kind
-
-
-def table_of(kind: Any) -> type[Settings] | None:
-    """Return the settings class in ``kind`` or in ``kind | None``, or None if there is none."""
-    if get_origin(kind) in (dict, tuple):
-        return None
-    options = (option for option in (kind, *get_args(kind)) if isinstance(option, type))
-    return next((option for option in options if issubclass(option, Settings)), None)
 
 
 def named_tables_of(kind: Any) -> type[Settings] | None:

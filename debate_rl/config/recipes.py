@@ -14,11 +14,11 @@ import tomli_w
 from pydantic import ValidationError
 
 from debate.files import DEEPEST, read_json, read_toml
-from debate.settings import Settings
+from debate.settings import Settings, explain, is_known_here
 from debate_rl.config import Config
 from debate_rl.config.engine import EngineConfig
 from debate_rl.config.judges import JUDGE, judge_tables
-from debate_rl.config.keys import key_type, table_of, takes_none_as_a_word
+from debate_rl.config.keys import key_type, takes_none_as_a_word
 from debate_rl.config.stages import merged, with_recipes
 
 S = TypeVar("S", bound=Settings)
@@ -33,10 +33,6 @@ SHOTS = CONFIGS / "shots"
 MOST_BASES = 32
 """Maximum length of a chain of ``base`` recipes."""
 _KEY = re.compile(r"[A-Za-z_]\w*")
-_TYPE = re.compile(r"\[|^(constrained-.*|bool|float|int|str)$")
-"""Matches parts of pydantic's error locations that are types instead of keys."""
-_GOT = re.compile(r"\bgot ")
-"""Matches messages that already contain the invalid value."""
 
 
 OWN_CODE = (
@@ -334,27 +330,6 @@ def _with(table: Mapping[str, object], path: list[str], value: object, text: str
     return {**table, first: _with(cast("dict[str, object]", inner), rest, value, text)}
 
 
-def explain(error: ValidationError, source: str, model: type[Settings], overrides: Sequence[str]) -> str:
-    """Return a one-line message with the file, the key's overrides, the key, the error, and the value."""
-    found = {_key_of(one["loc"]): one for one in reversed(error.errors())}
-    inner = [name for name in found if not any(other.startswith(f"{name}.") for other in found)]
-    key = inner[-1]
-    first = found[key]
-    message = _rule([one["msg"] for one in error.errors() if _key_of(one["loc"]) == key])
-    message = message.removeprefix(f"{key}: ")
-    if first["type"] == "missing":
-        message = _missing(model, key)
-    elif first["type"] in ("model_type", "dict_type"):
-        written = f", written {key}.<name>=<value> or [{key}]" if key else ""
-        message = f"must be a table of settings{written}"
-    given = first["input"]
-    told = isinstance(given, dict | Settings) or "unknown key" in message or _GOT.search(message)
-    shown = "" if told else f" (got {given!r})"
-    more = f" (and {len(inner) - 1} more)" if len(inner) > 1 else ""
-    where = " ".join((source, *(text for text in overrides if text.startswith(key))))
-    return f"{where}: {key + ': ' if key else ''}{message}{shown}{more}"
-
-
 def read_facts(model: type[S], path: Path, way_out: str) -> S:
     """Return the validated content of a JSON file of a run. Raise OSError if it cannot be read. Raise
     ConfigError if it is damaged; the message names the file, the field and the value, and ends with
@@ -367,39 +342,6 @@ def read_facts(model: type[S], path: Path, way_out: str) -> S:
     except ValueError as error:
         reason = f"{path}: damaged: {str(error).removeprefix(f'{path}: ')}"
     raise ConfigError(f"{reason}; {way_out}")
-
-
-def _key_of(location: Sequence[str | int]) -> str:
-    """Return the dotted key of an error, without the type names that pydantic adds to its location.
-
-    >>> _key_of(("train", "on_alarm", "literal['warn','stop']")), _key_of(("arms", 0, "lr"))
-    ('train.on_alarm', 'arms.0.lr')
-    >>> _key_of(("learner", "tis_cap", "constrained-float"))
-    'learner.tis_cap'
-    """
-    return ".".join(str(part) for part in location if not _TYPE.search(str(part)))
-
-
-def _rule(messages: Sequence[str]) -> str:
-    """Return the requirement on a value, combined from pydantic's messages for each possible type.
-
-    >>> _rule(["Input should be 'auto'", "Input should be a valid boolean"])
-    "Input should be 'auto' or a valid boolean"
-    """
-    first, *others = dict.fromkeys(message.removeprefix("Value error, ") for message in messages)
-    begin = "Input should be "
-    if not first.startswith(begin):
-        return first
-    return " or ".join((first, *(one.removeprefix(begin) for one in others if one.startswith(begin))))
-
-
-def _missing(model: type[Settings], key: str) -> str:
-    """Return the error message for a missing key."""
-    field = model.model_fields.get(key)
-    inner = table_of(field.annotation) if field else None
-    if inner is not None:
-        return f"is missing; add a table [{key}] with some of {', '.join(inner.model_fields)}"
-    return f"is missing and has no default; set it in the file, or as {key}=<value>"
 
 
 def read_run_config(run: Path, overrides: Iterable[str] = ()) -> Config:
@@ -450,7 +392,7 @@ def named_code(tables: Mapping[str, object]) -> Iterator[tuple[str, object]]:
             yield key, value
     for key in _keys_of_code(tables):
         value = _value_at(tables, key)
-        if isinstance(value, str) and ":" in value:
+        if isinstance(value, str) and ":" in value and not is_known_here(value):
             yield key, value
 
 

@@ -11,10 +11,10 @@ from ast import literal_eval
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import accumulate
-from typing import TypeAlias, cast, get_args
+from typing import TypeAlias, cast
 from warnings import catch_warnings, simplefilter
 
-from debate.types import Kind
+from debate.types import KINDS
 from envs.answers.notation import clean, sides, spelling
 from envs.answers.numbers import parse_number
 from envs.answers.words import LETTERS, letter_alone, letter_of, normal_text, texts_of, tokens_of
@@ -28,7 +28,6 @@ from envs.grading.limits import refusal
 Choices: TypeAlias = tuple[str, ...]
 Gold: TypeAlias = Callable[[Record, Choices], str]
 
-KINDS: tuple[Kind, ...] = get_args(Kind)
 ANSWER = ("answer", "expected_answer", "target")
 CHOICE = ("answer", "correct", "answerKey")
 # MATH problems whose solution ends in an empty box, after a proof that no number of a list is prime.
