@@ -36,7 +36,7 @@ class Saying(Listening):
 
     said = f"<solution>{'so ' * 10}</solution><evaluation>no</evaluation>"
 
-    def _sampled(self, draws):
+    def _sampled(self, draws, *_):
         ids, filler = tuple(self.tokenizer.encode(self.said)), tuple(self.tokenizer.encode(" "))
         spoken = [draw and (ids + filler * draw.max_tokens)[: draw.max_tokens] for draw in draws]
         return [said and Drawn(said, (0.0,) * len(said), "length") for said in spoken]
