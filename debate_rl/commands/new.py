@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 import typer
 
 from debate.files import write_text
-from debate_rl.commands.console import plain_console
+from debate_rl.commands.console import plain_console, write_json
+from debate_rl.commands.options import JsonFile
 
 SKELETONS = Path(__file__).parents[1] / "skeletons"
 NEXT = {
@@ -25,6 +26,7 @@ def new(
         typer.Argument(help="An environment, a rule that rewards votes, or a recipe."),
     ],
     name: Annotated[str, typer.Argument(help="Name of the files and of what they define, such as my_task.")],
+    json: JsonFile = None,
 ) -> None:
     """Write a working skeleton to the current folder, with its test."""
     if not (name.isidentifier() and name == name.lower()):
@@ -37,6 +39,8 @@ def new(
     for path, skeleton in files.items():
         text = skeleton.read_text("utf-8").replace("Skeleton", title).replace("skeleton", name)
         write_text(path, text)
-    say = plain_console().print
+    if json is not None:
+        write_json(json, {"files": [str(path) for path in files]})
+    say = plain_console(stderr=json == "-").print
     say(f"written: {', '.join(map(str, files))}", "next:", sep="\n")
     say(f"  PYTHONPATH=. pytest test_{name}.py", f"  {NEXT[what].format(name=name, title=title)}", sep="\n")

@@ -14,7 +14,7 @@ from itertools import accumulate
 from typing import TypeAlias, cast
 from warnings import catch_warnings, simplefilter
 
-from debate.types import KINDS
+from debate.types import KINDS, Kind
 from envs.answers.notation import clean, sides, spelling
 from envs.answers.numbers import parse_number
 from envs.answers.words import LETTERS, letter_alone, letter_of, normal_text, texts_of, tokens_of

@@ -1,7 +1,6 @@
 from random import Random
 
 import pytest
-from pydantic import ValidationError
 
 from debate import DebateConfig, Problem, run_debates
 from debate.policies.scripted import Answers, ScriptedPolicy, scripted_debaters
@@ -82,5 +81,5 @@ def test_judges_are_taught_on_what_they_will_read():
 
 
 def test_what_does_not_fit_is_refused():
-    with pytest.raises(ValidationError, match="num_agents: 2, but"):
+    with pytest.raises(ValueError, match="num_agents: 2, but"):
         DebateConfig(protocol="consultancy", num_agents=2, num_rounds=1)

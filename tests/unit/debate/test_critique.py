@@ -1,7 +1,6 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from debate import DebateConfig, Problem, run_debates
 from debate.policies.scripted import Answers, ScriptedPolicy, scripted_debaters
@@ -120,11 +119,8 @@ def test_whatever_stands_there_a_target_is_another_agent(text, finished):
     ],
 )
 def test_settings_that_make_no_sense_with_it_are_refused_in_a_line(changes, field):
-    with pytest.raises(ValidationError) as refused:
+    with pytest.raises(ValueError, match=f'{field}, but debate.protocol = "critique" needs .+$'):
         DebateConfig(**({"protocol": "critique", "num_agents": 4, "num_rounds": 3} | changes))
-    [error] = refused.value.errors()
-    assert f'{field}, but debate.protocol = "critique" needs' in error["msg"]
-    assert "\n" not in error["msg"]
 
 
 def test_a_long_revision_prompt_keeps_all_of_a_group_and_is_made_again():
