@@ -37,6 +37,7 @@ from debate_rl.inspector.views.across import (
     evaluations,
     read,
 )
+from debate_rl.inspector.views.group import group_blocks, group_named, group_view, groups_of, groups_table
 from debate_rl.inspector.views.prompts import DebatePrompts
 from debate_rl.inspector.views.replays import debate_replay_blocks, read_replay, replay_blocks, replays
 from debate_rl.inspector.views.votes import attacks_on, pair_blocks, pairs_blocks
@@ -232,6 +233,16 @@ def _same(rest: Sequence[str], options: LineOptions, store: RunStore, printer: P
     print_view(value, printer, lambda: comparison_blocks(both), title=title, as_json=options.json)
 
 
+def _group(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
+    if len(rest) not in (1, 2) or not rest[0].isdecimal():
+        raise ValueError("group: name a step, and optionally a problem: group STEP [PROBLEM]")
+    groups = groups_of(store, int(rest[0]))
+    chosen = group_named(groups, "".join(rest[1:]))
+    found = group_view(store, chosen)
+    table = [] if rest[1:] else [groups_table(groups, chosen)]
+    print_view(found, printer, lambda: [*group_blocks(found), *table], as_json=options.json)
+
+
 def _replays(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
     if not rest:
         listed = replays(store.run)
@@ -341,6 +352,13 @@ ACTIONS: Mapping[str, Action] = {
         "List the debates on a problem in training and evaluations, or compare two of them.",
         ("limit",),
         ("inspect runs/mine same gsm8k-17", "inspect runs/mine same gsm8k-17 3.0 12.4"),
+    ),
+    "group": Action(
+        _group,
+        "STEP [PROBLEM]",
+        "Show the debates of a step on one problem side by side, with their advantages.",
+        (),
+        ("inspect runs/mine group 3", "inspect runs/mine group 3 gsm8k-17"),
     ),
     "replays": Action(
         _replays,

@@ -42,7 +42,8 @@ def to_turn(id: str, turn: TurnId) -> Link:
 
 
 class Span(NamedTuple):
-    """Words in one style, optionally linked. ``name``: identifies the span in tests.
+    """Words in one style, optionally linked. ``name``: identifies the span in tests. ``bar``: the length of a
+    bar next to a number, in [-1, 1].
 
     Styles: strong, faint, doubt, code; the grades; answer: typeset mathematics; mark: the subject of an
     excerpt; gone and new: words in only one of two texts; page and drawn: shown only on pages.
@@ -52,6 +53,7 @@ class Span(NamedTuple):
     style: str = ""
     link: Link | None = None
     name: str = ""
+    bar: float | None = None
 
 
 Words: TypeAlias = str | Span | Sequence[str | Span]

@@ -155,7 +155,12 @@ RUNS: Sequence[Column[Overview]] = (
 def _step(row: StepRow) -> Words:
     if row.step is None:
         return Span("all", "strong")
-    return Span(str(row.step), link=Link(("debates",), (("step", row.step),)), name="step-link")
+    return Span(str(row.step), link=Link(("group",), (("step", row.step),)), name="step-link")
+
+
+def _debates(row: StepRow) -> Words:
+    link = None if row.step is None else Link(("debates",), (("step", row.step),))
+    return Span(f"{row.debates:,}", link=link, name="debates-link")
 
 
 def _reward(name: str) -> Callable[[StepRow], Words]:
@@ -164,7 +169,7 @@ def _reward(name: str) -> Callable[[StepRow], Words]:
 
 STEPS: Sequence[Column[StepRow]] = (
     Column("step", 6, _step, left=True),
-    Column("debates", 8, lambda row: f"{row.debates:,}"),
+    Column("debates", 8, _debates),
     Column("accuracy", 9, lambda row: _from_to(row.accuracy_round_0, row.accuracy_last_round)),
     Column("winner", 6, lambda row: share(row.winner_accuracy)),
     Column("judge", 5, lambda row: share(row.judge_accuracy)),

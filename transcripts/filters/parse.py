@@ -1,9 +1,9 @@
 """Parse a filter: terms joined by blanks, OR, parentheses, and ``-`` or NOT before a negated part.
 
-filter = all (OR all)*       all = part+ | words       part = (- | NOT) part | ( filter ) | term
+filter = all (OR all)*       all = (words | part)+     part = (- | NOT) part | ( filter ) | term
 term   = field : [> >= < <= =] value | field : [value] .. [value]
 value  = "anything; a quote is doubled" | characters up to a blank or a closing parenthesis
-words  = words without any field, quote or sign of their own, which are searched for together as text:"words"
+words  = words without a field, quote or sign of their own, which are searched for together as text:"words"
 """
 
 from __future__ import annotations
@@ -80,8 +80,9 @@ NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.]*")
 OPERATOR = re.compile(r">=|<=|>|<|=")
 OR = re.compile(r"OR(?=[ \t\n()]|\Z)\s*")
 NOT = re.compile(r"NOT(?=[ \t\n()]|\Z)\s*|-")
-_WORD = r"(?!(?:OR|NOT)(?:[\s()]|$))[\w\\][^\s():\"]*+"
-WORDS = re.compile(rf"{_WORD}(?:\s++{_WORD})*+(?=\s*+(?:\)|$|OR[\s(]))")
+_WORD = r"(?!(?:OR|NOT)(?:[\s()]|$))[\w\\][^\s():\"]*+(?=[\s)]|$)"
+WORD = re.compile(_WORD)
+WORDS = re.compile(rf"{_WORD}(?:\s++{_WORD})*+")
 QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 
 
@@ -132,12 +133,13 @@ class _Reader:
             parts.append(following)
 
     def _all(self, depth: int) -> All:
-        start, parts = self.at, list[Node]()
-        if words := self._take(WORDS):
-            parts.append(Term("text", "=", (Value(words, start, quoted=True),), start))
-            self._take(BLANKS)
+        parts = list[Node]()
         while self.at < len(self.text) and self.text[self.at] != ")" and not OR.match(self.text, self.at):
-            parts.append(self._part(depth))
+            start = self.at
+            if words := self._take(WORDS):
+                parts.append(Term("text", "=", (Value(words, start, quoted=True),), start))
+            else:
+                parts.append(self._part(depth))
             self._take(BLANKS)
         return All(tuple(parts))
 
@@ -150,7 +152,9 @@ class _Reader:
                 raise self._error("there is nothing to negate", start)
             return Not(self._part(depth + 1))
         if self.text[self.at] != "(":
-            return self._term()
+            word = self._take(WORD)
+            at = start if word is None else self.at - len(word)
+            return Term("text", "=", (Value(word, at, quoted=True),), at) if word else self._term()
         self.at += 1
         self._take(BLANKS)
         node = self.alternatives(depth + 1)

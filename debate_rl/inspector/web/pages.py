@@ -17,6 +17,7 @@ from debate_rl.inspector.views.across import across, across_blocks, compare, com
 from debate_rl.inspector.views.across import read as read_debate
 from debate_rl.inspector.views.debate import DebateView
 from debate_rl.inspector.views.debate_blocks import answers_blocks, debate_blocks, turns_by_round
+from debate_rl.inspector.views.group import group_blocks, group_named, group_view, groups_of, groups_table
 from debate_rl.inspector.views.parsing import parsing_blocks
 from debate_rl.inspector.views.prompts import DebatePrompts, prompt_blocks
 from debate_rl.inspector.views.replays import debate_replay_blocks, read_replay, replay_blocks, replays
@@ -95,6 +96,24 @@ def _course(request: PageRequest, rows: Sequence[StepRow]) -> list[Block]:
     points = ((title, *(part.tolist() for part in curves.of(name))) for title, name in TRAINING)
     own = [Series(title, "a", list(zip(at, values, strict=True))) for title, at, values in points]
     return [Chart(shares), *(Chart([series], fitted=True) for series in own)]
+
+
+def step_groups(request: PageRequest) -> Response:
+    """Show the groups of a step, and one of them as a grid of turns."""
+    step = request.whole_number("step")
+    if step is None:
+        raise NotFound("the address names no step: step=NUMBER")
+    groups = groups_of(request.store, step)
+    chosen = group_named(groups, request.query.get("problem", ""))
+    others = Section("Groups of the step", [groups_table(groups, chosen)])
+    blocks = [*group_blocks(group_view(request.store, chosen)), others]
+    held = request.look("held", lambda store: [row.step for row in store.steps("") if row.step is not None])
+    near = {"prev": max((one for one in held if one < step), default=None)}
+    near |= {"next": min((one for one in held if one > step), default=None)}
+    pages = [
+        (f"Step {one}", request.links("group", step=one), rel) for rel, one in near.items() if one is not None
+    ]
+    return show(request, "group", f"Step {step}", blocks, pages=pages)
 
 
 def debate_list(request: PageRequest) -> Response:
@@ -295,6 +314,7 @@ def _prompt(request: PageRequest, record: Record, view: DebateView, turn: TurnId
 PAGES: dict[str, Page] = {
     "/": front,
     "/run/{name}/": steps,
+    "/run/{name}/group": step_groups,
     "/run/{name}/debates": debate_list,
     "/run/{name}/debate/{id}": debate_page("debate", "Debate", _rounds),
     "/run/{name}/debate/{id}/graph": debate_page("graph", "Votes", _votes),

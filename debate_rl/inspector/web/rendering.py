@@ -77,6 +77,8 @@ class Face:
             walked = " data-item" if item else ""
             inside = Markup('<a href="{}"{}{}>{}</a>').format(url, walked, named, inside)
             named = ""
+        if span.bar is not None:
+            inside = bar_of(span.bar) + inside
         if not span.style and not named:
             return inside
         tag = TAGS.get(span.style, "span")
@@ -136,6 +138,17 @@ def typeset_answer(text: str, *, written: bool = False) -> Markup:
             if "<math" in formula:
                 return Markup(formula)
     return Markup("<code>{}</code>").format(with_codes(shorten(text, 200), UNSEEN))
+
+
+BAR = (
+    '<svg class="bar {}" viewBox="-1 0 2 1" preserveAspectRatio="none" aria-hidden="true"><path d="M0 0V1"/>'
+    '<path d="M0 .2H{:.2f}V.8H0z"/></svg>'
+)
+
+
+def bar_of(length: float) -> Markup:
+    """Return a bar to the right of a line for a positive length, to the left for a negative one."""
+    return Markup(BAR).format("down" if length < 0 else "up", max(-1.0, min(1.0, length)))
 
 
 def seen(text: str) -> Markup:

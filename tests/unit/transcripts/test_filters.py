@@ -1,6 +1,8 @@
+import re
+
 import pytest
 
-from transcripts import FilterError, compile_filter
+from transcripts import FilterError, RunStore, compile_filter
 from transcripts.filters.fields import FIELDS
 from transcripts.filters.parse import All, Any, Not, Term, Value, parse
 
@@ -49,8 +51,8 @@ def test_trees(text, tree):
         ("step:..", 5, "a range needs a number"),
         ("step:1e999", 5, "1e999 is too large"),
         ("seed:" + "9" * 400, 5, "is too large"),
-        ("winner:wrong step", 17, "expected a colon and a value after 'step', as in winner:wrong"),
-        ("Target NOT 17", 6, 'to search words: text:"Target"'),
+        ("winner:wrong step(", 17, "expected a colon and a value after 'step', as in winner:wrong"),
+        ("Target NOT x(", 12, 'to search words: text:"x"'),
         ("step:1 ) step:2", 7, "this parenthesis was never opened"),
         ('text:"abc', 5, "this quote is never closed"),
         ("step:1 OR", 7, "OR needs something on both sides"),
@@ -90,3 +92,28 @@ def test_values_never_become_sql():
     query = compile_filter("""problem:"x'); DROP TABLE debates; --" level:a'b* answer:?""")
     assert "DROP" not in query.where
     assert query.parameters == ("x'); DROP TABLE debates; --", "a'b*", "?")
+
+
+@pytest.mark.parametrize(
+    ("bare", "written"),
+    [
+        ("winner:wrong two shells", 'winner:wrong text:"two shells"'),
+        ("two shells winner:wrong 7", 'text:"two shells" winner:wrong text:"7"'),
+        ("-shells lost", '-text:"shells" text:"lost"'),
+        ("(a b) OR vote:wrong c", '(text:"a b") OR vote:wrong text:"c"'),
+    ],
+)
+def test_bare_words_are_searched_anywhere_in_a_filter(bare, written):
+    shown = re.compile(r"start=\d+")
+    assert shown.sub("", str(parse(bare))) == shown.sub("", str(parse(written)))
+
+
+def test_a_wrong_vote_is_one_on_a_decidable_pair(run):
+    with RunStore.open(run) as store:
+        rows = {row.id: row.facts.judge_accuracy for row in store.debates(limit=100)}
+        assert {row.id for row in store.debates("vote:wrong", limit=100)} == {
+            id for id, accuracy in rows.items() if accuracy is not None and accuracy < 1
+        }
+        assert store.count("vote:wrong") + store.count("vote:right -vote:wrong") + sum(
+            accuracy is None for accuracy in rows.values()
+        ) == len(rows)

@@ -57,6 +57,29 @@
     if (action && action() !== false) event.preventDefault();
   });
 
+  // The heads of a sortable table sort its rows: numbers by value, other cells as text.
+  const value = (row, column) => {
+    const text = row.cells[column].textContent.trim();
+    const number = text.match(/^[+-]?\d+(\.\d+)?/);
+    return number ? Number(number[0]) : text;
+  };
+  const order = (a, b) => (typeof a === typeof b ? (a < b ? -1 : a > b ? 1 : 0) : typeof a === "number" ? -1 : 1);
+  for (const table of document.querySelectorAll("table.sortable"))
+    [...table.tHead.rows[0].cells].forEach((head, column) => {
+      if (!head.textContent.trim()) return;
+      const button = document.createElement("button");
+      button.type = "button"; button.className = "sort"; button.append(...head.childNodes);
+      head.append(button);
+      button.addEventListener("click", () => {
+        const down = head.getAttribute("aria-sort") !== "descending";
+        for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
+        head.setAttribute("aria-sort", down ? "descending" : "ascending");
+        const rows = [...table.tBodies[0].rows];
+        rows.sort((a, b) => (down ? -1 : 1) * order(value(a, column), value(b, column)));
+        table.tBodies[0].append(...rows);
+      });
+    });
+
   // A link to a turn opens what is folded there.
   const unfold = () => {
     const id = decodeURIComponent(location.hash.slice(1));
