@@ -109,6 +109,7 @@ def _kinds(folder: Path, rng: random.Random) -> dict[str, Draw]:
         "list": lambda: f"{base}/debates?newest=1&after={last.step}.{rng.randrange(1, last.index + 1)}",
         "filtered": filtered,
         "steps": lambda: f"{base}/",
+        "group": lambda: f"{base}/group?step={rng.choice(list(sizes))}",
         "debate": lambda: f"{base}/debate/{some()}?filter={quote(FILTERS[0])}",
         "graph": lambda: f"{base}/debate/{some()}/graph",
         "why": lambda: f"{base}/debate/{some()}/why?turn={turn()}",

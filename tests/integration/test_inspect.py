@@ -105,7 +105,10 @@ def test_export_says_what_it_wrote_and_what_more_there_is(debate_command, run, t
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ("run look", "ACTION is one of ls, show, grep, stats, why, same, replays, evaluations, pairs; got"),
+        (
+            "run look",
+            "ACTION is one of ls, show, grep, stats, why, same, group, replays, evaluations, pairs; got",
+        ),
         ("run show 9.0", "run: no debate 9.0; there are steps 0 to 1"),
         ("run show x", "'x' is not a debate"),
         ("run show 0.0 --limit 3", "--limit: show "),

@@ -158,6 +158,28 @@ def test_the_first_tab_skips_to_the_content(served, watched):
     assert page.evaluate("document.activeElement.id") == "main"
 
 
+def test_a_step_opens_its_group_which_sorts_and_leads_to_turns(served, watched):
+    seen = watched(served.origin)
+    page = seen.page
+    page.goto(served.base + "/")
+    at(page, "step-link").first.click()
+    page.wait_for_url("**/group?step=2")
+    grid = at(page, "grid-row")
+    before = [row.split()[0] for row in grid.all_inner_texts()]
+    assert before == sorted(before)
+    page.get_by_role("button", name="advantage").first.click()
+    cells = page.locator('[data-testid="grid-row"] td:nth-child(4)').all_inner_texts()
+    values = [float(cell) for cell in cells if cell != "–"]
+    assert values == sorted(values, reverse=True)
+    assert cells[len(values) :] == ["–"] * (len(cells) - len(values))
+    assert page.locator('th[aria-sort="descending"]').count() == 1
+    at(page, "advantage").first.click()
+    page.wait_for_url(re.compile(r"/debate/2\.\d/why\?turn=\d\.0"))
+    at(page, "tab-group").click()
+    page.wait_for_url(re.compile(r"/group\?step=2&problem="))
+    seen.calm()
+
+
 @pytest.mark.slow
 def test_an_arrow_leads_to_the_judges_words(served, watched):
     seen = watched(served.origin)
@@ -212,6 +234,7 @@ def test_every_kind_of_page_is_accessible(served, hostile, judged, watched, sche
 
     seen = watched(served.origin, color_scheme=scheme)
     paths = ("/", "/debates?filter=votes:>0", "/debates?filter=nothing:1", "/replays")
+    paths = (*paths, "/group?step=1")
     pages = [served.base + path for path in (*paths, *(f"/debate/1.1{view}" for view in VIEWS))]
     pages += [served.base + "/across?problem=sum%2F1&a=0.1&b=1.1", f"{hostile.base}/debate/0.1"]
     pages += [f"{judged.base}/pairs", f"{judged.base}/pairs?pair=1"]
@@ -229,7 +252,7 @@ def test_every_kind_of_page_is_accessible(served, hostile, judged, watched, sche
 def test_a_narrow_screen_needs_no_sideways_scrolling(served, hostile, watched):
     page = watched(served.origin, viewport={"width": 360, "height": 740}).page
     for base, id in ((served.base, "1.1"), (hostile.base, "0.1")):
-        for path in ("/", "/debates", *(f"/debate/{id}{view}" for view in VIEWS)):
+        for path in ("/", "/debates", "/group?step=0", *(f"/debate/{id}{view}" for view in VIEWS)):
             page.goto(base + path)
             width = page.evaluate("document.documentElement.scrollWidth")
             assert width <= 360, (path, width)

@@ -57,13 +57,16 @@
     if (action && action() !== false) event.preventDefault();
   });
 
-  // The heads of a sortable table sort its rows: numbers by value, other cells as text.
+  // The heads of a sortable table sort its rows: numbers by value, other cells as text, and missing values last.
   const value = (row, column) => {
     const text = row.cells[column].textContent.trim();
     const number = text.match(/^[+-]?\d+(\.\d+)?/);
     return number ? Number(number[0]) : text;
   };
-  const order = (a, b) => (typeof a === typeof b ? (a < b ? -1 : a > b ? 1 : 0) : typeof a === "number" ? -1 : 1);
+  const order = (a, b, sign) => {
+    if (a === "–" || b === "–") return (a === "–") - (b === "–");
+    return sign * (typeof a === typeof b ? (a < b ? -1 : a > b ? 1 : 0) : typeof a === "number" ? -1 : 1);
+  };
   for (const table of document.querySelectorAll("table.sortable"))
     [...table.tHead.rows[0].cells].forEach((head, column) => {
       if (!head.textContent.trim()) return;
@@ -75,7 +78,7 @@
         for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
         head.setAttribute("aria-sort", down ? "descending" : "ascending");
         const rows = [...table.tBodies[0].rows];
-        rows.sort((a, b) => (down ? -1 : 1) * order(value(a, column), value(b, column)));
+        rows.sort((a, b) => order(value(a, column), value(b, column), down ? -1 : 1));
         table.tBodies[0].append(...rows);
       });
     });

@@ -1,0 +1,49 @@
+import pytest
+
+from debate_rl.inspector.blocks import Layout, lines_of
+from debate_rl.inspector.views.group import group_blocks, group_named, group_view, groups_of, groups_table
+from transcripts import RunStore, TranscriptError
+
+
+@pytest.fixture
+def store(run):
+    with RunStore.open(run) as opened:
+        yield opened
+
+
+def test_a_step_has_a_group_for_each_problem(store):
+    groups = groups_of(store, 1)
+    rows = store.debates("step:1")
+    assert [row.id for group in groups for row in group.rows] == [row.id for row in rows]
+    assert len({group.problem.id for group in groups}) == len(groups)
+    with pytest.raises(TranscriptError, match="no debate of step 9"):
+        groups_of(store, 9)
+    with pytest.raises(TranscriptError, match="step 1: no debate on problem 'p'"):
+        group_named(groups, "p")
+
+
+def test_the_grid_has_the_stored_grades_and_advantages(store):
+    groups = groups_of(store, 1)
+    chosen = group_named(groups, groups[-1].problem.id)
+    view = group_view(store, chosen)
+    rows = ["".join(span.text for span in row) for row in lines_of(group_blocks(view), Layout())]
+    for debate in view.debates:
+        record = store.debate(debate.id)
+        stored = {part.turn: part.generator for part in record.advantages}
+        for agent, turns in enumerate(debate.turns):
+            [row] = [row for row in rows if row.startswith(debate.id) and debate.who(agent) in row]
+            for turn in turns:
+                if turn is not None and not turn.ballot and stored.get(turn.id) is not None:
+                    assert f"{stored[turn.id]:+.2f}" in row
+                    assert turn.grade in row
+    judged = sum(told for debate in view.judged for _, told in debate)
+    assert judged == sum(row.facts.decidable_votes for row in chosen.rows)
+
+
+def test_the_first_group_with_right_and_wrong_answers_is_shown_first(store):
+    groups = groups_of(store, 1)
+    chosen = group_named(groups, "")
+    mixed = [group for group in groups if 0 < (group.mean("accuracy_last_round") or 0) < 1]
+    assert chosen is (mixed or groups)[0]
+    table = groups_table(groups, chosen)
+    assert [cells[0].style for cells in table.rows].count("strong") == 1
