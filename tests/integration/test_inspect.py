@@ -107,7 +107,7 @@ def test_export_says_what_it_wrote_and_what_more_there_is(debate_command, run, t
     [
         (
             "run look",
-            "ACTION is one of ls, show, grep, stats, why, same, group, replays, evaluations, pairs; got",
+            "ACTION is one of ls, show, grep, stats, why, same, group, replays, evaluations,",
         ),
         ("run show 9.0", "run: no debate 9.0; there are steps 0 to 1"),
         ("run show x", "'x' is not a debate"),

@@ -5,14 +5,16 @@ import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import quote
 
+import msgspec
 import pytest
 
 from debate_rl.runs.folder import locked
-from transcripts import RunStore, write_step
+from transcripts import RunStore, TurnAdvantages, write_step
 
 VIEWS = ("", "/graph", "/adoption", "/parse", "/tokens", "/why", "/prompt")
 
@@ -158,26 +160,39 @@ def test_the_first_tab_skips_to_the_content(served, watched):
     assert page.evaluate("document.activeElement.id") == "main"
 
 
-def test_a_step_opens_its_group_which_sorts_and_leads_to_turns(served, watched):
-    seen = watched(served.origin)
-    page = seen.page
-    page.goto(served.base + "/")
-    at(page, "step-link").first.click()
-    page.wait_for_url("**/group?step=2")
-    grid = at(page, "grid-row")
-    before = [row.split()[0] for row in grid.all_inner_texts()]
-    assert before == sorted(before)
-    page.get_by_role("button", name="advantage").first.click()
-    cells = page.locator('[data-testid="grid-row"] td:nth-child(4)').all_inner_texts()
-    values = [float(cell) for cell in cells if cell != "–"]
-    assert values == sorted(values, reverse=True)
-    assert cells[len(values) :] == ["–"] * (len(cells) - len(values))
-    assert page.locator('th[aria-sort="descending"]').count() == 1
-    at(page, "advantage").first.click()
-    page.wait_for_url(re.compile(r"/debate/2\.\d/why\?turn=\d\.0"))
-    at(page, "tab-group").click()
-    page.wait_for_url(re.compile(r"/group\?step=2&problem="))
-    seen.calm()
+def of_one_group(records):
+    """Return the records as one group, in which agents 1 and 2 have advantages."""
+    for number, record in enumerate(records):
+        debate = msgspec.structs.replace(record.debate, problem=records[0].debate.problem)
+        advantages = tuple(
+            TurnAdvantages(turn.id, generator=number - turn.id.agent / 3)
+            for turn in debate.turns
+            if turn.id.agent and not turn.ballot
+        )
+        yield replace(record, debate=debate, advantages=advantages)
+
+
+def test_a_step_opens_its_group_which_sorts_and_leads_to_turns(tmp_path, step_records, watched):
+    records = list(of_one_group(step_records(0)))
+    write_step(tmp_path / "run/transcripts", 0, records, seal=True)
+    with serving(tmp_path / "run") as served:
+        seen = watched(served.origin)
+        page = seen.page
+        page.goto(served.base + "/")
+        at(page, "step-link").first.click()
+        page.wait_for_url("**/group?step=0")
+        page.get_by_role("button", name="advantage").first.click()
+        cells = page.locator('[data-testid="grid-row"] td:nth-child(4)').all_inner_texts()
+        values = [float(cell) for cell in cells if cell != "–"]
+        assert len(values) == 2 * len(records)
+        assert values == sorted(values, reverse=True)
+        assert cells[len(values) :] == ["–"] * len(records)
+        assert page.locator('th[aria-sort="descending"]').count() == 1
+        at(page, "advantage").first.click()
+        page.wait_for_url(re.compile(r"/debate/0\.\d/why\?turn=\d\.0"))
+        at(page, "tab-group").click()
+        page.wait_for_url(re.compile(r"/group\?step=0&problem="))
+        seen.calm()
 
 
 @pytest.mark.slow

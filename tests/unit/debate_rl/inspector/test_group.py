@@ -1,13 +1,29 @@
+from dataclasses import replace
+
 import pytest
 
 from debate_rl.inspector.blocks import Layout, lines_of
 from debate_rl.inspector.views.group import group_blocks, group_named, group_view, groups_of, groups_table
-from transcripts import RunStore, TranscriptError
+from transcripts import RunStore, TranscriptError, TurnAdvantages, write_step
 
 
 @pytest.fixture
-def store(run):
-    with RunStore.open(run) as opened:
+def store(tmp_path, step_records):
+    """A run of two steps in which the advantage of agent a in debate d is d - a / 3; ballots have none."""
+    for step in range(2):
+        records = [
+            replace(
+                record,
+                advantages=tuple(
+                    TurnAdvantages(turn.id, generator=number - turn.id.agent / 3)
+                    for turn in record.debate.turns
+                    if not turn.ballot
+                ),
+            )
+            for number, record in enumerate(step_records(step))
+        ]
+        write_step(tmp_path / "run/transcripts", step, records, seal=True)
+    with RunStore.open(tmp_path / "run") as opened:
         yield opened
 
 
@@ -28,14 +44,12 @@ def test_the_grid_has_the_stored_grades_and_advantages(store):
     view = group_view(store, chosen)
     rows = ["".join(span.text for span in row) for row in lines_of(group_blocks(view), Layout())]
     for debate in view.debates:
-        record = store.debate(debate.id)
-        stored = {part.turn: part.generator for part in record.advantages}
+        number = int(debate.id.partition(".")[2])
         for agent, turns in enumerate(debate.turns):
             [row] = [row for row in rows if row.startswith(debate.id) and debate.who(agent) in row]
-            for turn in turns:
-                if turn is not None and not turn.ballot and stored.get(turn.id) is not None:
-                    assert f"{stored[turn.id]:+.2f}" in row
-                    assert turn.grade in row
+            solutions = [turn for turn in turns if turn is not None and not turn.ballot]
+            assert row.count(f"{number - agent / 3:+.2f}") == len(solutions) > 0
+            assert all(turn.grade in row for turn in solutions)
     judged = sum(told for debate in view.judged for _, told in debate)
     assert judged == sum(row.facts.decidable_votes for row in chosen.rows)
 
