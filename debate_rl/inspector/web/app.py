@@ -40,7 +40,11 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 """Headers of every response."""
-KINDS = {"style.css": "text/css", "inspect.js": "text/javascript", "icon.svg": "image/svg+xml"}
+KINDS = {
+    **dict.fromkeys(("style.css", "uplot.css"), "text/css"),
+    **dict.fromkeys(("inspect.js", "charts.js", "uplot.js"), "text/javascript"),
+    "icon.svg": "image/svg+xml",
+}
 MISSING = (": no debate ", " is not a debate", ": there is no such folder", ": No such file or directory")
 """Parts of messages about a debate or a folder that does not exist (any more)."""
 

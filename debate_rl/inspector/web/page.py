@@ -22,6 +22,7 @@ SHORTCUTS = (
     *(("j ↓", "next in a list"), ("k ↑", "previous in a list"), ("Enter", "open")),
     *(("n", "next debate"), ("p N", "previous debate"), ("o", "newest first, or oldest first")),
     *(("u", "up"), ("/", "filter"), ("g s", "steps"), ("g l", "debates"), ("r", "replays")),
+    *(("g e", "evaluations and checkpoints"), ("g t", "settings")),
     ("g o", "the debate's group"),
     *(("g d", "the debate, from one of its views"), ("v", "votes"), ("w", "why this reward")),
     *(("a", "answers"), ("g p", "parsing: what is malformed"), ("g k", "tokens")),

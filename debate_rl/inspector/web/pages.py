@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from debate.types import TurnId
-from debate_rl.formatting import counted
+from debate_rl.formatting import counted, json_number
 from debate_rl.inspector.blocks import Block, Chart, Line, Link, Section, Series, Span, Table, to_debate
 from debate_rl.inspector.lists import DEBATES, REPLAYS, RUNS, STEPS, table_of
 from debate_rl.inspector.runs import config_of, evaluation_of, metrics_of, overviews
@@ -18,6 +18,7 @@ from debate_rl.inspector.views.across import read as read_debate
 from debate_rl.inspector.views.debate import DebateView
 from debate_rl.inspector.views.debate_blocks import answers_blocks, debate_blocks, turns_by_round
 from debate_rl.inspector.views.group import group_blocks, group_named, group_view, groups_of, groups_table
+from debate_rl.inspector.views.identity import identity_line, parts_blocks, settings_blocks
 from debate_rl.inspector.views.parsing import parsing_blocks
 from debate_rl.inspector.views.prompts import DebatePrompts, prompt_blocks
 from debate_rl.inspector.views.replays import debate_replay_blocks, read_replay, replay_blocks, replays
@@ -65,7 +66,7 @@ def steps(request: PageRequest) -> Response:
     before = request.whole_number("before")
     rows = [row for row in reversed(every) if before is None or _step(row) < before]
     older = _step(rows[SHOWN_STEPS - 1]) if len(rows) > SHOWN_STEPS else None
-    blocks: list[Block] = []
+    blocks: list[Block] = [identity_line(run.path)]
     if damage := store.damage:
         lines = [Line(line) for line in damage[:50]]
         blocks.append(Section(counted(len(damage), "damaged place"), lines, name="damage", folded=True))
@@ -114,6 +115,36 @@ def step_groups(request: PageRequest) -> Response:
         (f"Step {one}", request.links("group", step=one), rel) for rel, one in near.items() if one is not None
     ]
     return show(request, "group", f"Step {step}", blocks, pages=pages)
+
+
+def settings(request: PageRequest) -> Response:
+    """Show a run's settings, or how they differ from those of another run."""
+    others = {run.name: run.path for run in request.site.runs() if run.name != request.name}
+    name = request.query.get("other", "")
+    if name and name not in others:
+        raise NotFound(f"there is no other run {name!r} here")
+    blocks = settings_blocks(request.run.path, (name, others[name]) if name else None, list(others))
+    return show(request, "settings", "Settings", blocks)
+
+
+def evaluations(request: PageRequest) -> Response:
+    """Show a run's evaluations and checkpoints."""
+    return show(request, "evaluations", "Evaluations", parts_blocks(request.run.path, request.name))
+
+
+def metrics_json(request: PageRequest) -> Response:
+    """Return the names of a run's metrics, and the values of the named ones by step, as JSON.
+
+    ``names``: a comma between names. ``runs``: the other runs that are served.
+    """
+    curves = metrics_of(request.run.path)
+    wanted = [name for name in request.query.get("names", "").split(",") if name in curves.values]
+    columns = {name: [json_number(value) for value in curves.dense(name).tolist()] for name in wanted}
+    others = [run.name for run in request.site.runs() if run.name != request.name]
+    names, steps = sorted(curves.values), curves.steps.tolist()
+    return JSONResponse(
+        {"run": request.name, "runs": others, "names": names, "steps": steps, "values": columns}
+    )
 
 
 def debate_list(request: PageRequest) -> Response:
@@ -314,6 +345,9 @@ def _prompt(request: PageRequest, record: Record, view: DebateView, turn: TurnId
 PAGES: dict[str, Page] = {
     "/": front,
     "/run/{name}/": steps,
+    "/run/{name}/metrics.json": metrics_json,
+    "/run/{name}/settings": settings,
+    "/run/{name}/evaluations": evaluations,
     "/run/{name}/group": step_groups,
     "/run/{name}/debates": debate_list,
     "/run/{name}/debate/{id}": debate_page("debate", "Debate", _rounds),

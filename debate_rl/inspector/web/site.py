@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar
@@ -78,13 +78,27 @@ class Site:
         found = None
         if known is not None:  # reads no other run
             with suppress(TranscriptError):
-                found = find_runs(known[1].path)[0]
-        found = found or next((run for run in self.runs() if run.name == name), None)
+                found = replace(find_runs(known[1].path)[0], name=name)
+        found = found or next((run for run in self.runs() if run.name == name), None) or self._part(name)
         if found is None:
             raise NotFound(f"there is no run {name!r} here")
         with self._lock:
             self._seen[name] = time.monotonic(), found
         return found
+
+    def _part(self, name: str) -> FoundRun | None:
+        """Return a part of an evaluation, which has the name RUN:EVALUATION:PART, as a run."""
+        run, *rest = name.rsplit(":", 2)
+        base = next((one for one in self.runs() if one.name == run), None)
+        if (
+            base is None
+            or len(rest) != 2
+            or any(part in ("", "..") or Path(part).name != part for part in rest)
+        ):
+            return None
+        with suppress(TranscriptError):
+            return replace(find_runs(base.path.joinpath("evaluations", *rest))[0], name=name)
+        return None
 
     def store(self, name: str) -> RunStore:
         """Return the store of a run, up to date. Busy while its index is built; NotFound; TranscriptError."""

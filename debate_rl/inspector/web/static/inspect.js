@@ -146,7 +146,7 @@
       const fresh = rows.filter((row) => !document.getElementById(row.id)).length;
       const added = total(page) - known;
       copy(page, COUNT);
-      copy(page, "#course");
+      if (!select(".plots")) copy(page, "#course");
       if (added < 0) return offer("The run returned to an earlier step.", "Reload the page", () => location.reload());
       if (inserts && fresh && (!body || (fresh === rows.length && body.children.length)))
         return offer("Many new debates.", "Reload the page", () => location.reload());
