@@ -46,9 +46,7 @@ def identity_line(run: Path) -> Line:
         own.get("env.kind"),
         f"seed {own.get('seed', 0)}",
         f"started {str(first['time'])[:16].replace('T', ' ')}" if "time" in first else "",
-        f"{duration(wall_seconds(starts))} in {counted(len(starts), 'launch')}"
-        if wall_seconds(starts)
-        else "",
+        f"{duration(spent)} in {counted(len(starts), 'launch')}" if spent else "",
         f"commit {str(first['commit'])[:8]}" if first.get("commit") else "",
     )
     words = " · ".join(shorten(str(part), 60) for part in told if part)
