@@ -29,6 +29,8 @@ LEVELS = 16
 Such segments are the rules, the problem, and the rounds of a debate if all are shown. Each level of
 segments costs a kernel call.
 """
+MOST_CHECKED = 8
+"""The maximum number of rows of a group with which a learner checks whether prefixes can be shared."""
 LEAST = 32
 """The minimum number of shared tokens that is worth a separate segment."""
 
@@ -253,6 +255,17 @@ def stars(rows: Sequence[Row]) -> list[list[Row]]:
         round_ = -1 if (row.group_id, row.debate) in joined else row.turn.round
         found.setdefault((row.group_id, row.debate, round_), []).append(row)
     return list(found.values())
+
+
+def sharing_rows(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows of the largest star or, if each star has one row, some rows of the largest group.
+
+    The latter share their prompt if one agent alone solves a problem several times.
+    """
+    star, groups = max(stars(rows), key=len, default=[]), dict[str, list[Row]]()
+    for row in rows if len(star) < 2 else ():
+        groups.setdefault(row.group_id, []).append(row)
+    return max(groups.values(), key=len, default=star)[:MOST_CHECKED] if groups else star
 
 
 def _growing(rows: Sequence[Row]) -> set[tuple[str, int]]:
