@@ -306,7 +306,11 @@ def no_row() -> Row:
 
 
 def _sharing(rows: Sequence[Row], max_tokens: int) -> list[list[Row]]:
-    """Return the rows in parts of at most ``max_tokens`` distinct tokens. Stars are cut only if necessary."""
+    """Return the rows in parts of at most ``max_tokens`` distinct tokens. Stars are cut only if necessary.
+
+    Parts are planned by the tokens that neighbours share. Shared beginnings of less than ``LEAST`` tokens
+    are read again, so a part of many short rows may be larger than planned; it is then halved.
+    """
     parts: list[list[Row]] = [[]]
     used = 0
     order = lexicographic([row.input_ids for row in rows])
@@ -322,7 +326,15 @@ def _sharing(rows: Sequence[Row], max_tokens: int) -> list[list[Row]]:
                 used, more = 0, len(row.input_ids)
             parts[-1].append(row)
             used += more
-    return parts
+    return [fitting for part in parts for fitting in _halved(part, max_tokens)]
+
+
+def _halved(rows: list[Row], max_tokens: int) -> list[list[Row]]:
+    """Return the rows in as few halves as have at most ``max_tokens`` tokens packed."""
+    if len(rows) < 2 or len(pack([row.input_ids[:-1] for row in rows]).tokens) <= max_tokens:
+        return [rows]
+    middle = len(rows) // 2
+    return [*_halved(rows[:middle], max_tokens), *_halved(rows[middle:], max_tokens)]
 
 
 def _tokens(before: Sequence[Row], rows: Sequence[Row]) -> int:

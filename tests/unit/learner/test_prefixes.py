@@ -256,6 +256,18 @@ def test_solutions_of_one_agent_share_the_prompt_of_their_group(debate_rows):
         assert got["loss"] == pytest.approx(wanted["loss"], rel=1e-4)
 
 
+def test_many_short_solutions_to_one_problem_fill_no_more_than_a_micro_batch(debate_rows):
+    """Replies that begin alike share fewer tokens than are worth a segment, so they are read again."""
+    rows = debate_rows(debates=60, rounds=1, agents=1)
+    for number, row in enumerate(rows):
+        end = np.array([2] * 20 + [number], np.int64)
+        start = rows[0].input_ids[: len(row.input_ids) - int(row.action_mask.sum())]
+        rows[number] = row_of(start, end, [1.0] * len(end), turn=row.turn, debate=row.debate)
+    batches = micro_batches(rows, 400, share=True)
+    assert all(batch.positions <= 400 for batch in batches)
+    assert sum(len(batch.mask) for batch in batches) == len(rows)
+
+
 def test_a_star_is_cut_where_it_does_not_fit(debate_rows):
     rows = debate_rows()
     batches = micro_batches(rows, 150, share=True)
