@@ -260,7 +260,7 @@ def test_many_short_solutions_to_one_problem_fill_no_more_than_a_micro_batch(deb
     """Replies that begin alike share fewer tokens than are worth a segment, so they are read again."""
     rows = debate_rows(debates=60, rounds=1, agents=1)
     for number, row in enumerate(rows):
-        end = np.array([2] * 20 + [number], np.int64)
+        end = np.array([number // 10] * 20 + [number], np.int64)
         start = rows[0].input_ids[: len(row.input_ids) - int(row.action_mask.sum())]
         rows[number] = row_of(start, end, [1.0] * len(end), turn=row.turn, debate=row.debate)
     batches = micro_batches(rows, 400, share=True)
