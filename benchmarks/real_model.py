@@ -73,10 +73,6 @@ def measure(seed: int, arms: Sequence[str], out: Path, kept: Path) -> None:
         start, *_, end = evaluations_of(home / DEBATE / "held_out.jsonl")
         keep(kept, FORM, seed, start, **spent(home / FORM))
         keep(kept, DEBATE, seed, end, votes=votes(home / DEBATE), **spent(home / DEBATE))
-    if not [*kept.glob(f"{BASE}-*.json")]:
-        debate(out, "eval", "smollm2/form", *model(home), "--out", str(out / BASE))
-        [before] = evaluations_of(out / BASE / "held_out.jsonl")
-        keep(kept, BASE, seed, before)
     for arm in arms:
         if (kept / f"{arm}-{seed}.json").exists():
             continue
@@ -89,6 +85,10 @@ def measure(seed: int, arms: Sequence[str], out: Path, kept: Path) -> None:
         debate(out, "eval", str(home / arm), *protocol, "--weights", "newest", "--out", str(evaluated))
         [end] = evaluations_of(evaluated / "held_out.jsonl")
         keep(kept, arm, seed, end, **spent(home / arm))
+    if not [*kept.glob(f"{BASE}-*.json")]:
+        debate(out, "eval", "smollm2/form", *model(home), "--out", str(out / BASE))
+        [before] = evaluations_of(out / BASE / "held_out.jsonl")
+        keep(kept, BASE, seed, before)
 
 
 def debate(where: Path, *words: str) -> None:

@@ -29,6 +29,8 @@ LEVELS = 16
 Such segments are the rules, the problem, and the rounds of a debate if all are shown. Each level of
 segments costs a kernel call.
 """
+MOST_CHECKED = 8
+"""The maximum number of rows of a group with which a learner checks whether prefixes can be shared."""
 LEAST = 32
 """The minimum number of shared tokens that is worth a separate segment."""
 
@@ -255,6 +257,17 @@ def stars(rows: Sequence[Row]) -> list[list[Row]]:
     return list(found.values())
 
 
+def sharing_rows(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows of the largest star or, if each star has one row, some rows of the largest group.
+
+    The latter share their prompt if one agent alone solves a problem several times.
+    """
+    star, groups = max(stars(rows), key=len, default=[]), dict[str, list[Row]]()
+    for row in rows if len(star) < 2 else ():
+        groups.setdefault(row.group_id, []).append(row)
+    return max(groups.values(), key=len, default=star)[:MOST_CHECKED] if groups else star
+
+
 def _growing(rows: Sequence[Row]) -> set[tuple[str, int]]:
     """Return the debates in which an agent's successive rows share longer and longer prefixes.
 
@@ -293,7 +306,11 @@ def no_row() -> Row:
 
 
 def _sharing(rows: Sequence[Row], max_tokens: int) -> list[list[Row]]:
-    """Return the rows in parts of at most ``max_tokens`` distinct tokens. Stars are cut only if necessary."""
+    """Return the rows in parts of at most ``max_tokens`` distinct tokens. Stars are cut only if necessary.
+
+    Parts are planned by the tokens that neighbours share. Shared beginnings of less than ``LEAST`` tokens
+    are read again, so a part of many short rows may be larger than planned; it is then halved.
+    """
     parts: list[list[Row]] = [[]]
     used = 0
     order = lexicographic([row.input_ids for row in rows])
@@ -309,7 +326,15 @@ def _sharing(rows: Sequence[Row], max_tokens: int) -> list[list[Row]]:
                 used, more = 0, len(row.input_ids)
             parts[-1].append(row)
             used += more
-    return parts
+    return [fitting for part in parts for fitting in _halved(part, max_tokens)]
+
+
+def _halved(rows: list[Row], max_tokens: int) -> list[list[Row]]:
+    """Return the rows in as few halves as have at most ``max_tokens`` tokens packed."""
+    if len(rows) < 2 or len(pack([row.input_ids[:-1] for row in rows]).tokens) <= max_tokens:
+        return [rows]
+    middle = len(rows) // 2
+    return [*_halved(rows[:middle], max_tokens), *_halved(rows[middle:], max_tokens)]
 
 
 def _tokens(before: Sequence[Row], rows: Sequence[Row]) -> int:

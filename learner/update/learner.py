@@ -22,6 +22,7 @@ from learner.update.batches import (
     fresh_rows,
     micro_batches,
     no_row,
+    sharing_rows,
     stars,
     unit_tokens,
 )
@@ -65,7 +66,7 @@ class Learner(Steps):
     ) -> None:
         super().__init__(config, total_steps)
         self.model, self.ranks = model, ranks
-        self._shares: bool | None = None if config.share_prefixes else False  # None until a star was checked
+        self._shares: bool | None = None if config.share_prefixes else False  # None until it was checked
         self._passes = 0, 0
         self.reference = Reference(model, reference) if config.needs_reference else None
         self.compute = compute_type(model, config.compute)
@@ -184,14 +185,14 @@ class Learner(Steps):
         return action_logprobs(model, batch, entropy_gradient=entropy_gradient, compute=self.compute)
 
     def _check_sharing(self, rows: Sequence[Row]) -> dict[str, float]:
-        """Check with the first star whether shared prefixes may be read once, and return the measurements."""
-        star = max(stars(rows), key=len, default=[]) if self._shares is None else []
-        if len(star) < 2:
+        """Check with the first rows whether shared prefixes may be read once, and return the measurements."""
+        some = sharing_rows(rows) if self._shares is None else []
+        if len(some) < 2:
             return {}
         with self._compiled.used():
             most = self.config.micro_batch_tokens
             problem, found = check_sharing(
-                self.model, star, max_tokens=most, compute=self.compute, ranks=self.ranks
+                self.model, some, max_tokens=most, compute=self.compute, ranks=self.ranks
             )
         self._shares = not problem
         if problem:

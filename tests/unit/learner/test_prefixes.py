@@ -242,6 +242,32 @@ def test_what_grows_is_read_once_and_gives_the_same_update(rows_of, read):
     assert counts[0]["read_tokens"] == 2 * read
 
 
+def test_solutions_of_one_agent_share_the_prompt_of_their_group(debate_rows):
+    def rows_of(seed):
+        return debate_rows(debates=6, rounds=1, agents=1, seed=seed)
+
+    weights, metrics = learnt(qwen3(), rows_of, share=True)
+    plain, expected = learnt(qwen3(), rows_of, share=False)
+    for one, other in zip(weights, plain, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-5)
+    assert metrics[0]["sharing/difference"] < 1e-4
+    for got, wanted in zip(metrics, expected, strict=True):
+        assert got["read_tokens"] < 0.5 * got["row_tokens"]
+        assert got["loss"] == pytest.approx(wanted["loss"], rel=1e-4)
+
+
+def test_many_short_solutions_to_one_problem_fill_no_more_than_a_micro_batch(debate_rows):
+    """Replies that begin alike share fewer tokens than are worth a segment, so they are read again."""
+    rows = debate_rows(debates=60, rounds=1, agents=1)
+    for number, row in enumerate(rows):
+        end = np.array([number // 10] * 20 + [number], np.int64)
+        start = rows[0].input_ids[: len(row.input_ids) - int(row.action_mask.sum())]
+        rows[number] = row_of(start, end, [1.0] * len(end), turn=row.turn, debate=row.debate)
+    batches = micro_batches(rows, 400, share=True)
+    assert all(batch.positions <= 400 for batch in batches)
+    assert sum(len(batch.mask) for batch in batches) == len(rows)
+
+
 def test_a_star_is_cut_where_it_does_not_fit(debate_rows):
     rows = debate_rows()
     batches = micro_batches(rows, 150, share=True)
