@@ -33,7 +33,7 @@ def new(
         raise ValueError(f"{name!r}: must be a name of lower-case letters, digits and underscores")
     title = "".join(part.capitalize() for part in name.split("_"))
     [own] = SKELETONS.glob(f"{what}.[pt][yo]*")
-    files = {Path(f"{name}{own.suffix}"): own, Path(f"test_{name}.py"): SKELETONS / f"{what}_test.py"}
+    files = {Path(f"{name}{own.suffix}"): own, Path(f"test_{name}.py"): SKELETONS / f"{what}_check.py"}
     if taken := next((path for path in files if path.exists()), None):
         raise ValueError(f"{taken}: exists already; choose another name")
     for path, skeleton in files.items():

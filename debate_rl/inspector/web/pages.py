@@ -141,7 +141,7 @@ def metrics_json(request: PageRequest) -> Response:
     wanted = [name for name in request.query.get("names", "").split(",") if name in curves.values]
     columns = {name: [json_number(value) for value in curves.dense(name).tolist()] for name in wanted}
     others = [run.name for run in request.site.runs() if run.name != request.name]
-    names, steps = sorted(curves.values), curves.steps.tolist()
+    names, steps = sorted({*curves.values} - {"step"}), curves.steps.tolist()
     return JSONResponse(
         {"run": request.name, "runs": others, "names": names, "steps": steps, "values": columns}
     )

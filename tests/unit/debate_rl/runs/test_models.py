@@ -251,9 +251,9 @@ def test_auto_is_not_the_cpu_where_a_gpu_cannot_be_used(
         ({"name_or_path": "x", "tiny": {}}, "exactly one of name_or_path"),
         ({"tiny": {"heads": 3}}, "heads: 3 must divide hidden_size 128"),
         ({"tiny": {"hiden_size": 8}}, "did you mean 'hidden_size'"),
-        ({"tiny": {"hidden_size": 10**20}}, r"tiny\.hidden_size\n.* less than or equal to"),
-        ({"tiny": {"layers": 10**8}}, r"tiny\.layers\n.* less than or equal to"),
-        ({"tiny": {}, "lora_rank": 10**20}, r"lora_rank\n.* less than or equal to"),
+        ({"tiny": {"hidden_size": 10**20}}, r"tiny\.hidden_size: .* less than or equal to"),
+        ({"tiny": {"layers": 10**8}}, r"tiny\.layers: .* less than or equal to"),
+        ({"tiny": {}, "lora_rank": 10**20}, r"lora_rank: .* less than or equal to"),
         ({"tiny": {}, "policy": "vlm"}, 'unknown policy .vlm.; valid: openai, vllm, or "module:factory"'),
     ],
 )

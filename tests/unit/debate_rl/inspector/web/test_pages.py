@@ -94,20 +94,24 @@ def ids_of(folder: Path) -> list[str]:
 
 
 def safe(page: str) -> Reader:
-    """What a page holds, which has the tags and attributes of our templates alone, and one script."""
+    """What a page holds, which has the tags and attributes of our templates alone, and our scripts."""
     read = Reader(page)
     for tag, attributes in read.tags:
         assert tag in TAGS.split()
         assert set(attributes) <= {*ATTRIBUTES.split()}, (tag, attributes)
         assert not (attributes.get("href") or "/").startswith("javascript")
-    assert sum(tag == "script" for tag, _ in read.tags) == 1
+    scripts = [attributes["src"] for tag, attributes in read.tags if tag == "script"]
+    assert scripts[0].startswith("/static/inspect.js?")
+    assert all(re.match(r"/static/(uplot|charts)\.js\?", script) for script in scripts[1:])
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202e\u2066\ufeff]", page)
     return read
 
 
 def test_hostile_texts_reach_every_page_as_text_alone(serve, hostile_run, hostile_texts):
     client, base, shown = serve(hostile_run), f"/run/{quote(hostile_run.name, safe='')}", ""
-    pages = [f"{base}/", f"{base}/debates", f"{base}/replays"]
+    pages = [
+        f"{base}/{name}" for name in ("", "debates", "replays", "group?step=0", "evaluations", "settings")
+    ]
     pages += [f"{base}/debate/{id}{view}" for id in ids_of(hostile_run) for view in VIEWS]
     for page in pages:
         answer = client.get(page)
@@ -416,3 +420,41 @@ def test_many_pairs_are_a_page_at_a_time(serve, judged_run, monkeypatch, hostile
         found += [one["href"] for one in tags if one.get("data-testid") == "pair-link"]
         url = next((one["href"] for one in tags if one.get("data-testid") == "page-next"), None)
     assert len(set(found)) == len(found) == len(hostile_texts)
+
+
+def test_metrics_are_served_as_json(run, serve):
+    lines = ({"step": 0, "loss": 0.5}, {"step": 1, "loss": 0.25, "eval/x": 1})
+    (run / "metrics.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    found = serve(run).get("/run/run/metrics.json?names=loss,eval/x,nothing").json()
+    assert found["names"] == ["eval/x", "loss"]
+    assert found["steps"] == [0, 1]
+    assert found["values"] == {"loss": [0.5, 0.25], "eval/x": [None, 1]}
+    assert (found["run"], found["runs"]) == ("run", [])
+
+
+def test_settings_are_compared_with_those_of_another_run(run, serve, tmp_path):
+    shutil.copytree(run, tmp_path / "runs/one")
+    shutil.copytree(run, tmp_path / "runs/two")
+    (tmp_path / "runs/one/config.toml").write_text('seed = 1\n[learner]\nlr = 0.1\nloss = "grpo"\n')
+    (tmp_path / "runs/two/config.toml").write_text("seed = 1\n[learner]\nlr = 0.2\n")
+    client = serve(tmp_path / "runs")
+    rows = re.findall(
+        r'data-testid="setting">(.*?)</tr>', client.get("/run/one/settings?other=two").text, re.S
+    )
+    cells = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in rows]
+    assert cells == [["learner.lr", "0.1", "0.2"], ["learner.loss", "grpo", "–"]]
+    assert client.get("/run/one/settings?other=three").status_code == 404
+    assert "seed 1" in client.get("/run/one/").text
+
+
+def test_debates_of_an_evaluation_open_as_a_run_of_their_own(run, serve, tmp_path):
+    home = tmp_path / "runs/one"
+    shutil.copytree(run, home)
+    shutil.copytree(run / "transcripts", home / "evaluations/start/debates")
+    (home / "evaluations/start/evaluation.json").write_text("{}")
+    client = serve(tmp_path / "runs")
+    [link] = re.findall(r'href="(/run/one%3Astart%3Adebates/)"', client.get("/run/one/evaluations").text)
+    assert client.get(f"{link}debates").text.count('data-testid="row"') == 18
+    assert client.get(f"{link}debate/0.0").status_code == 200
+    for name in ("one:..:..", "one:start:..", "one:.:.", "one::", "one:start:none", "two:start:debates"):
+        assert client.get(f"/run/{quote(name, safe='')}/").status_code == 404, name
