@@ -16,7 +16,7 @@ from transcripts.errors import TranscriptError
 from transcripts.record import Record, turn_rows
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
+    from pandas import DataFrame  # pyright: ignore[reportMissingTypeStubs]
 
     from transcripts.run_store import RunStore
 
@@ -27,7 +27,7 @@ Row: TypeAlias = dict[str, Any]
 def frame_of(store: RunStore, table: Table, filter: str) -> DataFrame:
     """Return a table of a run. ValueError for an unknown table, or for metrics with a filter."""
     try:
-        from pandas import DataFrame
+        from pandas import DataFrame  # pyright: ignore[reportMissingTypeStubs]
     except ImportError as error:
         raise ValueError(f"pandas is not installed; {install_hint('train')}") from error
     if table == "metrics" and filter:

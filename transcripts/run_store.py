@@ -47,7 +47,7 @@ from transcripts.index.rows import COLUMNS, JOINS, DebateRow, StepRow, row_of, s
 from transcripts.record import Record
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
+    from pandas import DataFrame  # pyright: ignore[reportMissingTypeStubs]
 
 DOCUMENT = "ON debates.key = d.key AND debates.line = d.line"
 

@@ -13,6 +13,7 @@ from functools import partial
 from math import ceil
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 from msgspec import UNSET
 
@@ -263,7 +264,8 @@ def counted_replies(policy: Policy, tell: Callable[[int], None]) -> Generator[Po
 
     A local model reports a reply before its batch has ended.
     """
-    engine, count = policy, 0
+    engine: Any = policy
+    count = 0
     while isinstance(engine, WrappedPolicy):
         engine = engine.inner
 

@@ -107,7 +107,7 @@ def _learner(
 def _open_helpers(run: Run) -> None:
     """Show the learner's progress. Open the reader of likelihoods and the canary if needed."""
     config, learner = run.config, run.learner
-    passes = run.group.share.learner if run.group else learner
+    passes: Any = run.group.share.learner if run.group else learner
     passes.advance = partial(run.advance, "learning")
     if config.rewards.reads_likelihood:
         from debate_rl.likelihood import open_reader

@@ -26,8 +26,8 @@ from debate_rl.inspector.web.site import Site
 from transcripts import RunStore
 
 HERE = Path(__file__).parent
-SHOWN = "judge.accuracy:1 cycle:yes flip:WC"
-"""The debates that are listed; the first of them is opened."""
+SHOWN = "vote:wrong"
+"""The debates that are listed; the first of them is opened, unless --debate names one."""
 COLOURS = 256
 CHROMIUM = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 
@@ -36,17 +36,22 @@ def main() -> None:
     """Write the pictures."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("run", type=Path, help="the folder of a run, as the quick-start makes it")
-    run = arguments.parse_args().run.resolve()
+    arguments.add_argument("--debate", help="the debate that is opened, such as 2.28")
+    arguments.add_argument("--turn", default="1.1", help="the turn whose reward is explained")
+    args = arguments.parse_args()
+    run = args.run.resolve()
     with RunStore.open(run) as store:
-        [debate] = store.debates(SHOWN, limit=1)
+        [debate] = store.debates(f"id:{args.debate}" if args.debate else SHOWN, limit=1)
     terminal = asyncio.run(in_terminal(run))
     with TemporaryDirectory() as folder, browser() as page, served(run) as address:
         base = f"{address}/run/{quote(run.name)}"
         browser_pages = {
+            "run": f"{base}/",
+            "group": f"{base}/group?step={debate.step}&problem={quote(debate.problem.id)}",
             "debates": f"{base}/debates?filter={quote(SHOWN)}",
             "debate": f"{base}/debate/{debate.id}",
             "votes": f"{base}/debate/{debate.id}/graph",
-            "why": f"{base}/debate/{debate.id}/why?turn=1.1",
+            "why": f"{base}/debate/{debate.id}/why?turn={args.turn}",
         }
         for name, url in browser_pages.items():
             take(page, url, f"browser_{name}.png")
@@ -64,6 +69,7 @@ def take(page: Page, url: str, name: str) -> None:
     """Take a picture of what a page shows first."""
     page.set_viewport_size({"width": 1280, "height": 900})
     page.goto(url)
+    page.wait_for_load_state("networkidle")
     keep(page.screenshot(), name)
 
 
