@@ -401,6 +401,10 @@ class Debate(Value, frozen=True):
     compressions: tuple[Compression, ...] | UnsetType = UNSET
     swapped: tuple[Swapped, ...] | UnsetType = UNSET
 
+    def __repr__(self) -> str:
+        turns, votes = len(self.turns), len(self.votes)
+        return f"<Debate on {self.problem.id!r}: {len(self.personas)} agents, {turns} turns, {votes} votes>"
+
     def __str__(self) -> str:
         from debate.show import transcript  # it needs these types
 

@@ -91,7 +91,7 @@ def _metrics(store: RunStore, _: str) -> Iterator[Row]:
         raise TranscriptError(f"{path}: {error.strerror}") from error
     for number, line in enumerate(lines, start=1):
         try:
-            yield msgspec.json.decode(line, type=dict[str, float])
+            yield msgspec.json.decode(line, type=dict[str, Any])
         except msgspec.MsgspecError as error:
             if number < len(lines):  # the last line may be unfinished
                 raise TranscriptError(f"{path}: line {number}: {error}") from error

@@ -80,6 +80,9 @@ class Record:
     likelihoods: Likelihoods | UnsetType = UNSET
     credit: Credit | UnsetType = UNSET
 
+    def __repr__(self) -> str:
+        return f"<Record of step {self.step}, group {self.group!r}: {self.debate!r}>"
+
     def __str__(self) -> str:
         return transcript(self.debate, self._notes())
 

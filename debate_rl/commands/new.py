@@ -13,7 +13,8 @@ from debate_rl.commands.options import JsonFile
 
 SKELETONS = Path(__file__).parents[1] / "skeletons"
 NEXT = {
-    "env": "PYTHONPATH=. debate train quickstart env.kind={name}:{title} env.levels=none env.limit=none",
+    "env": "PYTHONPATH=. debate train quickstart env.kind={name}:{title} env.levels=none env.limit=none "
+    "warm_start=none train.steps=1 held_out.limit=8  # a random model: name your own by model.name_or_path",
     "reward": "PYTHONPATH=. debate train quickstart rewards.peer={name}:{name}",
     "recipe": "debate train {name}.toml",
 }
@@ -43,4 +44,5 @@ def new(
         write_json(json, {"files": [str(path) for path in files]})
     say = plain_console(stderr=json == "-").print
     say(f"written: {', '.join(map(str, files))}", "next:", sep="\n")
-    say(f"  PYTHONPATH=. pytest test_{name}.py", f"  {NEXT[what].format(name=name, title=title)}", sep="\n")
+    say(f"  PYTHONPATH=. pytest test_{name}.py")
+    say(f"  {NEXT[what].format(name=name, title=title)}", soft_wrap=True, markup=False)
