@@ -173,6 +173,8 @@ def path_of(given: object, *, key: str) -> str:
     """
     module, name = getattr(given, "__module__", None), getattr(given, "__qualname__", "")
     path = f"{module}:{name}"
+    if _of_python(str(module)):
+        raise ValueError(f"{key}: {path!r} is part of Python itself and cannot be used here")
     found = getattr(sys.modules.get(str(module)), name, None)
     if found is not given and not (module == "__main__" and name.isidentifier()):
         raise ValueError(f"{key}: {name!r} needs a name of its own at the top level of a module or notebook")

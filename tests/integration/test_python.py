@@ -92,6 +92,7 @@ def test_what_a_script_defines_is_used_in_its_process_only(tmp_path):
     ("call", "message"),
     [
         (lambda: RewardConfig(peer=lambda votes, alpha: {}), "peer: '.*<lambda>' needs a name of its own"),
+        (lambda: RewardConfig(peer=sorted), "peer: 'builtins:sorted' is part of Python itself"),
         (lambda: RewardConfig(peer=3), r"^RewardConfig: peer: Input should be a valid string \(got 3\)$"),
         (lambda: RewardConfig(pear="margin"), "^RewardConfig: unknown key 'pear'; did you mean 'peer'"),
         (lambda: Config(lerner={}), "^Config: unknown key 'lerner'; did you mean 'learner'"),
