@@ -8,7 +8,7 @@ export TOKENIZERS_PARALLELISM ?= false
 unexport PYTHONDONTWRITEBYTECODE
 
 # Modules that import what is not installed here: verl, verifiers and TRL.
-ELSEWHERE = debate_rl/backends/verl_server.py debate_rl/verifiers_env.py debate_rl/trl_trainer.py
+ELSEWHERE = debate_rl/skeletons debate_rl/backends/verl_server.py debate_rl/verifiers_env.py debate_rl/trl_trainer.py
 
 .PHONY: quickstart test slow check bench engines vllm clean
 
