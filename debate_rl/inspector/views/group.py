@@ -23,8 +23,9 @@ from debate_rl.inspector.blocks import (
     to_turn,
 )
 from debate_rl.inspector.views.debate import DebateView, TurnView, debate_view
-from debate_rl.inspector.views.votes import vote_graphs
-from rewards import STREAMS
+from rewards import STREAMS, ballot_box, valid_votes
+from rewards.judge_rewards import judge_counts
+from rewards.votes import due_pairs
 from transcripts import DebateRow, Record, RunStore, TranscriptError
 from transcripts.index.facts import ProblemFacts
 
@@ -100,13 +101,13 @@ def group_view(store: RunStore, group: Group) -> GroupView:
 
 
 def _judged(record: Record) -> tuple[tuple[int, int], ...]:
-    counts = [[0, 0] for _ in record.debate.personas]
-    for graph in vote_graphs(record):
-        for arrow in graph.arrows:
-            if arrow.counts and arrow.truth in ("right", "wrong"):
-                counts[arrow.judge.agent][0] += arrow.truth == "right"
-                counts[arrow.judge.agent][1] += 1
-    return tuple((right, told) for right, told in counts)
+    box = ballot_box(record.debate)
+    pairs = due_pairs(box, valid_votes(box))
+    agents = range(len(record.debate.personas))
+    own = ([pair for pair in pairs if pair.judge.agent == agent] for agent in agents)
+    return tuple(
+        (counts.right, counts.votes) for counts in (judge_counts(one, record.correct) for one in own)
+    )
 
 
 def groups_table(groups: Sequence[Group], chosen: Group) -> Table:
@@ -171,8 +172,8 @@ def _grid(view: GroupView) -> Table:
             cells: list[Words] = [Span(debate.id, link=to_debate(debate.id)), debate.who(agent)]
             for round_ in rounds:
                 cells += _cells(debate, row[round_], most)
-            right, told = judged[agent]
-            votes = Span(f"{right} of {told}" if told else "–", "", to_debate(debate.id, "graph"))
+            right, decided = judged[agent]
+            votes = Span(f"{right} of {decided}" if decided else "–", "", to_debate(debate.id, "graph"))
             rows.append([*cells, votes])
     caption = "advantage: of the solution, or of the votes where a turn has no solution; 0 is the baseline"
     heads = [*heads, ">votes right"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -19,18 +18,11 @@ Settings = dict[str, object]
 
 def settings_of(run: Path) -> Settings:
     """Return the settings in a run's config.toml by dotted key, or {} if it cannot be read."""
+    from debate_rl.alarms.settings import flat  # loads scipy
+
     with suppress(OSError, ValueError):
-        return _flat(read_toml(run / "config.toml"))
+        return flat(read_toml(run / "config.toml"))
     return {}
-
-
-def _flat(tables: Mapping[str, Any], head: str = "") -> Settings:
-    found: Settings = {}
-    for key, value in tables.items():
-        found |= (
-            _flat(value, f"{head}{key}.") if isinstance(value, dict) and value else {f"{head}{key}": value}
-        )
-    return found
 
 
 def identity_line(run: Path) -> Line:
@@ -41,7 +33,7 @@ def identity_line(run: Path) -> Line:
     starts = starts_of(facts)
     first, spent = starts[0] if starts else {}, wall_seconds(starts)
     tiny = own.get("model.name_or_path") is None and any(key.startswith("model.tiny") for key in own)
-    told = (
+    parts = (
         "a tiny model" if tiny else _name(own.get("model.name_or_path")),
         own.get("env.kind"),
         f"seed {own.get('seed', 0)}",
@@ -49,7 +41,7 @@ def identity_line(run: Path) -> Line:
         f"{duration(spent)} in {counted(len(starts), 'launch')}" if spent else "",
         f"commit {str(first['commit'])[:8]}" if first.get("commit") else "",
     )
-    words = " · ".join(shorten(str(part), 60) for part in told if part)
+    words = " · ".join(shorten(str(part), 60) for part in parts if part)
     return Line(
         (words, "  ", Span("Settings", link=Link(("settings",)), name="settings-link")), name="identity"
     )

@@ -64,7 +64,7 @@
     const space = (high - low || Math.abs(high) || 1) * 0.08;
     return [low - space, high + space];
   };
-  const least = (size, below = 0) => (low, high) => [Math.min(below, low ?? 0), Math.max(size, high ?? 0) * 1.05];
+  const least = (size) => (low, high) => [Math.min(0, low ?? 0), Math.max(size, high ?? 0) * 1.05];
   const CHARTS = [
     ["Answers and judge", ["accuracy/round_0", "accuracy", "winner/accuracy", "judge/accuracy"], share, "share"],
     ["Held out", ["eval/direct/accuracy", "eval/debate/winner/accuracy", "eval/judge/accuracy"], share, "share"],
