@@ -105,9 +105,7 @@ def _judged(record: Record) -> tuple[tuple[int, int], ...]:
     pairs = due_pairs(box, valid_votes(box))
     agents = range(len(record.debate.personas))
     own = ([pair for pair in pairs if pair.judge.agent == agent] for agent in agents)
-    return tuple(
-        (counts.right, counts.votes) for counts in (judge_counts(one, record.correct) for one in own)
-    )
+    return tuple(judge_counts(one, record.correct)[:2] for one in own)
 
 
 def groups_table(groups: Sequence[Group], chosen: Group) -> Table:
