@@ -107,6 +107,7 @@ def facts(place: str, one: Record) -> dict[str, object]:
         "accuracy": share(cells),
         "accuracy.round_0": share([row[0] for row in correct or ()]),
         "accuracy.last_round": share([row[-1] for row in correct or ()]),
+        "vote": {"right" if right else "wrong" for right in decided(votes, correct)},
         "flip": {("C" if a is True else "W") + ("C" if b is True else "W") for a, b in flips},
         "missing": cells.count("missing") if correct else sum(t.parsed.answer is None for t in solved),
         "ungraded": cells.count(None) if correct else len(solved),
@@ -152,12 +153,18 @@ def condorcet(votes, majority: nx.DiGraph, agents: int) -> set[str]:
     return {"yes" if agents > 1 and any(beaten) else "no"}
 
 
-def judged(votes, correct) -> float | None:
+def decided(votes, correct) -> list[bool]:
+    """Return, for each vote on a pair with exactly one right side, whether it is right."""
     right = []
     for vote in votes if correct else ():
         grades = [correct[side.agent][side.round] for side in (vote.left, vote.right)]
         if None not in grades and (grades[0] is True) != (grades[1] is True):
             right.append(vote.outcome == ("left" if grades[0] is True else "right"))
+    return right
+
+
+def judged(votes, correct) -> float | None:
+    right = decided(votes, correct)
     return sum(right) / len(right) if right else None
 
 
