@@ -48,9 +48,10 @@ class _Served:
 
 
 class Site:
-    """The runs at a path, by name. ``is_one_run``: the path is a single run."""
+    """The runs at a path, by name. ``is_one_run``: the path is a single run. ``author``: of annotations."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, author: str = "") -> None:
+        self.author = author
         self._path, self._lock = path, Lock()
         self._runs: tuple[FoundRun, ...] = ()
         self._looked = -FRESH_S
