@@ -50,7 +50,8 @@ class Marker:
     def _marks(self, turns: tuple[TurnId, ...], about: str, **more: Any) -> Marks | None:
         place = Place(self._id, turns)
         given = self._given.of(self._record, place)
-        if not given and not self.every:
+        can_be_given = self.every and ("whole" in more or more.get("choices"))
+        if not given and not can_be_given:
             return None
         star, label, note = "star" in given, given.get("label", ""), given.get("note", "")
         return Marks(str(place), about, star, label, note, **more)

@@ -34,8 +34,8 @@ def serve(
     """Serve a run or a folder of runs to a browser until interrupted. ``port`` 0 takes a free port.
 
     Pages change nothing but the stars, labels and notes of a run, which are stored with ``author``. Unless
-    ``host`` is loopback, pages need a token, which is part of the printed address. ImportError names the extra
-    of a missing package, OSError why the port is unavailable.
+    ``host`` is loopback, pages need a token, which is part of the printed address. ImportError names the
+    extra of a missing package, OSError why the port is unavailable.
     """
     need_packages()
     from debate_rl.inspector.web.app import AccessPolicy, make_app

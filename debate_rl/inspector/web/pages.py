@@ -277,7 +277,8 @@ def mark(request: PageRequest, form: Mapping[str, str]) -> Response:
     kind, id, value = (form.get(name, "") for name in ("kind", "id", "value"))
     if kind not in KINDS or Place.of(id).debate != request.id:
         raise FieldError("kind" if kind not in KINDS else "id", "is not of this page")
-    request.store.annotate(kind, id, value, author=request.site.author)
+    plain = value.replace("\r\n", "\n")  # browsers send lines of text with \r\n
+    request.store.annotate(kind, id, plain, author=request.site.author)
     anchor = form.get("anchor", "")
     return RedirectResponse(request.address + (f"#{quote(anchor)}" if anchor else ""), 303)
 
