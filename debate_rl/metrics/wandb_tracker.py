@@ -56,7 +56,7 @@ class WandbTracker:
             raise ValueError(
                 f"logging.wandb={project}: {error}; set WANDB_API_KEY, or WANDB_MODE=offline"
             ) from error
-        self._table = wandb.Table
+        self._table: Any = wandb.Table
         self._next = self._run.step if mode == "online" else stored
         self._groups: GroupTable | None = None
         self._known: set[str] = set()
@@ -77,7 +77,8 @@ class WandbTracker:
             if name.startswith("eval/") and name.endswith(BEST):
                 self._run.define_metric(name, step_metric=DONE, summary="max,last")
         self._known |= figures.keys()
-        table = {"groups": self._table(*groups)} if groups else {}
+        columns, rows = groups or ([], [])
+        table = {"groups": self._table(columns, rows)} if rows else {}
         self._run.log({DONE: done, **figures, **table}, step=done, commit=True)
 
     def groups(self, step: int, table: GroupTable) -> None:
@@ -121,8 +122,9 @@ def steps_on_disk(folder: Path, id: str) -> int:
 
 def read_wandb_file(path: Path) -> Iterator[Any]:
     """Yield the whole records of a .wandb file, messages of ``wandb.proto``."""
-    from wandb.proto.wandb_internal_pb2 import Record
+    from wandb.proto import wandb_internal_pb2
 
+    message: Any = wandb_internal_pb2
     data, at, record = path.read_bytes(), HEAD, b""
     while at + HEAD <= len(data):
         if BLOCK - at % BLOCK < HEAD:  # no chunk begins in the last bytes of a block
@@ -132,5 +134,5 @@ def read_wandb_file(path: Path) -> Iterator[Any]:
         record += data[at + HEAD : at + HEAD + size]
         at += HEAD + size
         if kind in (WHOLE_CHUNK, LAST_CHUNK) and at <= len(data):
-            yield Record.FromString(record)
+            yield message.Record.FromString(record)
             record = b""
