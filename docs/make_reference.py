@@ -6,6 +6,8 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from transcripts.filters.questions import with_filters
+
 HOME = Path(__file__).parents[1]
 HEAD = """# Reference: filters, figures, detectors
 
@@ -40,7 +42,7 @@ Why training may have stalled. The report marks the signs that a run shows and r
 
 
 def _read(name: str) -> dict[str, Any]:
-    return tomllib.loads((HOME / name).read_text(encoding="utf-8"))
+    return tomllib.loads(with_filters((HOME / name).read_text(encoding="utf-8")))
 
 
 def _code(text: str) -> str:

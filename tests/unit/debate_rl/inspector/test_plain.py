@@ -38,7 +38,7 @@ def test_a_list_has_headings_and_a_line_a_debate(store):
     assert (total, last) == (3, None)
     assert [" ".join(line.split()) for line in text.splitlines()] == [
         "debate winner accuracy judge flags votes malformed problem level tokens",
-        "5.0 ✓ right .33→1.00 .50 cycle WC:2 5 2 p/1 Level 1 626",
+        "5.0 ✓ right .33→1.00 .50 cycle ✗→✓:2 5 2 p/1 Level 1 626",
         "5.1 ✓ right 1.00→1.00 – 3 0 p/1 Level 1 408",
         "6.0 · none .33→.33 – missing 0 1 p/1 Level 1 78",
     ]
