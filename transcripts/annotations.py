@@ -105,10 +105,14 @@ class Annotation(Value, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Annotations:
-    """The annotations of a run that count, by (kind, id), and the lines that cannot be read, as messages."""
+    """The annotations of a run that count, by (kind, id), and the lines that cannot be read, as messages.
+
+    ``lines``: the number of lines of the file, which grows with every change.
+    """
 
     given: Mapping[tuple[Kind, str], Annotation] = field(default_factory=dict[tuple[Kind, str], Annotation])
     faults: tuple[str, ...] = ()
+    lines: int = 0
 
     def of(self, record: Record, place: Place) -> dict[Kind, str]:
         """Return the values for a place of a debate by kind. Those for other replies do not count."""
@@ -169,7 +173,7 @@ def read_annotations(run: Path) -> Annotations:
         given.pop((one.kind, one.id), None)
         if one.value:
             given[one.kind, one.id] = one
-    return Annotations(given, tuple(faults))
+    return Annotations(given, tuple(faults), len(lines))
 
 
 def _check(one: Annotation) -> Place:

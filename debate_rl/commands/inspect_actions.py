@@ -378,35 +378,6 @@ ACTIONS: Mapping[str, Action] = {
         ("raw", "prompts"),
         ("inspect runs/mine show 12.3", "inspect runs/mine show 12.3 --prompts"),
     ),
-    "star": Action(
-        _star,
-        "ID [off]",
-        "Star a debate (12.3), a turn (12.3/1.0, AGENT.ROUND) or a pair of solutions (12.3/0.0-1.0).",
-        ("author",),
-        ("inspect runs/mine star 12.3", "inspect runs/mine ls star:yes"),
-    ),
-    "note": Action(
-        _note,
-        "ID TEXT",
-        "Write a note on a debate, turn or pair; it replaces an earlier one, and an empty text removes it.",
-        ("author",),
-        ('inspect runs/mine note 12.3/1.0 "hedges, then guesses"',),
-    ),
-    "label": Action(
-        _label,
-        "ID LABEL",
-        "Label the solution of a turn (right, wrong), the better one of a pair (left, right, tie), or a "
-        "debate (your own words). An empty label removes it.",
-        ("author",),
-        ("inspect runs/mine label 12.3/1.0 wrong", "inspect runs/mine label 12.3/0.0-1.0 left"),
-    ),
-    "annotations": Action(
-        _annotations,
-        "[FILTER]",
-        "List all stars, notes and labels, with gold grades and votes.",
-        ("filter",),
-        ("inspect runs/mine annotations", "inspect runs/mine annotations --json > labels.jsonl"),
-    ),
     "grep": Action(
         _grep,
         "WORDS [FILTER]",
@@ -462,6 +433,35 @@ ACTIONS: Mapping[str, Action] = {
         "Compare the current judge with the start judge on fixed pairs under attack, or on pair N.",
         (),
         ("inspect runs/mine pairs", "inspect runs/mine pairs 3"),
+    ),
+    "star": Action(
+        _star,
+        "ID [off]",
+        "Star a debate (12.3), a turn (12.3/1.0, AGENT.ROUND) or a pair of solutions (12.3/0.0-1.0).",
+        ("author",),
+        ("inspect runs/mine star 12.3", "inspect runs/mine ls star:yes"),
+    ),
+    "note": Action(
+        _note,
+        "ID TEXT",
+        "Write a note on a debate, turn or pair; it replaces an earlier one, and an empty text removes it.",
+        ("author",),
+        ('inspect runs/mine note 12.3/1.0 "hedges, then guesses"',),
+    ),
+    "label": Action(
+        _label,
+        "ID LABEL",
+        "Label the solution of a turn (right, wrong), the better one of a pair (left, right, tie), or a "
+        "debate (your own words). An empty label removes it.",
+        ("author",),
+        ("inspect runs/mine label 12.3/1.0 wrong", "inspect runs/mine label 12.3/0.0-1.0 left"),
+    ),
+    "annotations": Action(
+        _annotations,
+        "[FILTER]",
+        "List all stars, notes and labels, with gold grades and votes.",
+        ("filter",),
+        ("inspect runs/mine annotations", "inspect runs/mine annotations --json > labels.jsonl"),
     ),
 }
 SOME = {option for action in ACTIONS.values() for option in action.options}
