@@ -37,12 +37,14 @@ from debate_rl.inspector.views.across import (
     evaluations,
     read,
 )
+from debate_rl.inspector.views.branches import branch_blocks
 from debate_rl.inspector.views.group import group_blocks, group_named, group_view, groups_of, groups_table
 from debate_rl.inspector.views.prompts import DebatePrompts
 from debate_rl.inspector.views.replays import debate_replay_blocks, read_replay, replay_blocks, replays
 from debate_rl.inspector.views.votes import attacks_on, pair_blocks, pairs_blocks
 from debate_rl.inspector.views.why import why
 from debate_rl.inspector.views.why_text import why_blocks
+from debate_rl.replay.branches import kept_before
 from transcripts import RunStore, compile_filter
 from transcripts.record import named
 
@@ -62,6 +64,10 @@ class LineOptions:
     json: bool = False
     turn: str | None = None
     prompts: bool = False
+    text: str | None = None
+    vote: str | None = None
+    persona: str | None = None
+    weights: str | None = None
 
     def given(self) -> list[str]:
         """Return the given options that only some actions accept."""
@@ -184,7 +190,8 @@ def _show(rest: Sequence[str], options: LineOptions, store: RunStore, printer: P
         raise ValueError("show: name a debate by step and index, as in 12.3; ls lists the debates")
     for id in rest:
         record = read(store, id, tokens=options.prompts)
-        prompts = DebatePrompts(record.debate, store.run) if options.prompts else None
+        changed = kept_before(store.run, id) if options.prompts else None
+        prompts = DebatePrompts(record.debate, store.run, changed) if options.prompts else None
         print_debate(id, record, printer, raw=options.raw, as_json=options.json, prompts=prompts)
 
 
@@ -211,6 +218,16 @@ def _why(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Pr
     who = f"{found.handle(found.turn)} {found.persona}, turn {named(found.turn)}"
     title = f"debate {found.id}, {who}, problem {found.problem}"
     print_view(found, printer, lambda: why_blocks(found), title=title, as_json=options.json)
+
+
+def _branch(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
+    if len(rest) != 1 or options.turn is None:
+        raise ValueError("branch: name one debate and a turn, as in branch 12.3 --turn 1.0 --vote 'K7>M4'")
+    from debate_rl.commands.branch import branch  # loads the evaluation
+
+    asked = {name: getattr(options, name) for name in ("text", "vote", "persona", "weights")}
+    found = branch(store, rest[0], turn_of(options.turn), **asked)
+    print_view(found, printer, lambda: branch_blocks(found), as_json=options.json)
 
 
 def _same(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
@@ -345,6 +362,17 @@ ACTIONS: Mapping[str, Action] = {
         "Explain the rewards of a turn, from its votes to its advantage.",
         ("turn",),
         ("inspect runs/mine why 12.3 --turn 0.1",),
+    ),
+    "branch": Action(
+        _branch,
+        "ID",
+        "Change one text, vote or persona of a debate, hold later turns again with the same seeds, and show "
+        "what it changes. The branch is stored in RUN/branches.",
+        ("turn", "text", "vote", "persona", "weights"),
+        (
+            "inspect runs/mine branch 12.3 --turn 1.1 --vote 'K7>M4'",
+            "inspect runs/mine branch 12.3 --turn 1.0 --text reply.txt --weights best",
+        ),
     ),
     "same": Action(
         _same,

@@ -167,7 +167,8 @@ def _numbers(view: DebateView, turn: TurnView) -> Iterator[tuple[str, Words]]:
     yield "reward", f"{credit} · {judge} · {form}"
     why = Span("why?", "page", to_debate(view.id, "why", turn.id), f"why-{named(turn.id)}")
     prompt = Span("prompt", "page", to_debate(view.id, "prompt", turn.id), f"prompt-{named(turn.id)}")
-    yield "advantage", (" · ".join(advantages), "  ", why, " ", prompt)
+    branch = Span("what if?", "page", to_debate(view.id, "branch", turn.id), f"branch-{named(turn.id)}")
+    yield "advantage", (" · ".join(advantages), "  ", why, " ", branch, " ", prompt)
 
 
 def _pieces(view: DebateView, turn: TurnView, *, raw: bool, fold: bool) -> Iterator[Text]:

@@ -24,6 +24,7 @@ from debate_rl.inspector.blocks import (
     Words,
     cut,
     grade,
+    to_debate,
     to_turn,
 )
 from debate_rl.inspector.views.debate import DebateView
@@ -220,13 +221,22 @@ def _votes_table(
         counts = f"no: {arrow.dropped.replace('_', ' ')}" if arrow.dropped else "yes"
         cycle = (", ", Span("↻ in a cycle", "doubt")) if arrow.in_cycle else ()
         vote = f"{winner} {'=' if arrow.tie else '>'} {loser}"
-        rows.append((judge, vote, grade(arrow.truth), (counts, *cycle), Span(arrow.line, "code")))
+        turned = (
+            () if arrow.tie else (if_reversed(view.id, view.handles, arrow.judge, arrow.loser, arrow.winner),)
+        )
+        rows.append((judge, vote, grade(arrow.truth), (counts, *cycle, *turned), Span(arrow.line, "code")))
     if not rows:
         return []
     shown, more = cut(rows, MOST_VOTES)
     ids = [f"vote-{graph.round}-{index}" for index, (graph, _) in enumerate(arrows[:MOST_VOTES])]
     heads = ("judge", "vote", "truth", "counts", "the judge's line")
     return [Table(heads, shown, name=name, row_name="vote", ids=ids if name else ()), *more]
+
+
+def if_reversed(id: str, handles: Sequence[str], judge: TurnId, better: TurnId, worse: TurnId) -> Span:
+    """Return the link to the effect of a vote for ``better``, on pages only."""
+    vote = f"{handles[better.agent]}>{handles[worse.agent]}"
+    return Span("if reversed", "page", to_debate(id, "branch", judge, vote=vote), "if-reversed")
 
 
 def votes_of_turn(view: DebateView, graphs: Sequence[RoundGraph], turn: TurnId) -> list[Block]:

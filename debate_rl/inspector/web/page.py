@@ -25,13 +25,19 @@ SHORTCUTS = (
     *(("g e", "evaluations and checkpoints"), ("g t", "settings")),
     ("g o", "the debate's group"),
     *(("g d", "the debate, from one of its views"), ("v", "votes"), ("w", "why this reward")),
-    *(("a", "answers"), ("g p", "parsing: what is malformed"), ("g k", "tokens")),
+    *(
+        ("g b", "what if: other votes, and branches"),
+        ("a", "answers"),
+        ("g p", "parsing: what is malformed"),
+        ("g k", "tokens"),
+    ),
     *(("g i", "prompts"), ("x", "the same problem in other steps"), ("?", "this help")),
 )
 TABS = (
     ("Debate", "debate", "d"),
     ("Votes", "graph", "v"),
     ("Why this reward?", "why", "w"),
+    ("What if?", "branch", "b"),
     ("Answers", "adoption", "a"),
     ("Parsing", "parse", "p"),
     ("Tokens", "tokens", "k"),
