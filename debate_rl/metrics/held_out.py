@@ -142,6 +142,17 @@ def evaluations_of(path: Path) -> list[HeldOut]:
     return list(_read(path, []))
 
 
+def evaluated_first(path: Path) -> dict[str, float]:
+    """Return the figures from before the first step under the names of metrics.jsonl, without bounds."""
+    return {
+        f"eval/{one.data}/{name}" if one.data else f"eval/{name}": found.value
+        for one in evaluations_of(path)
+        if one.step == 0
+        for name in (*one.figures, *LEADS)
+        if (found := one.estimate(name)) is not None
+    }
+
+
 def kept_steps(path: Path) -> set[tuple[str, int]]:
     """Return the held-out set and the step of each evaluation in a run's file."""
     return {(one.data, one.step) for one in _read(path, [])}

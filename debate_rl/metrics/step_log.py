@@ -27,7 +27,7 @@ PHASES = ("rollout", "verify", "reward", "learn", "record")
 """The phases of a step. Every other metric in seconds is part of a phase or of the evaluation after it."""
 LARGEST = sys.float_info.max
 SAMPLE_SHARE = 0.05
-"""Fraction of debates whose turns are written to samples.jsonl and shown in W&B."""
+"""Fraction of debates whose turns are written to samples.jsonl, and whose groups are shown in W&B."""
 Sample: TypeAlias = dict[str, Any]
 """One turn of a sampled debate: a value for each column in ``SAMPLE``."""
 SAMPLE = (
@@ -81,16 +81,11 @@ class SamplesLog(LineFile):
         self.sync()
 
 
-def draw_samples(records: Sequence[Record]) -> list[Sample]:
-    """Return the turns of a fraction ``SAMPLE_SHARE`` of the debates, at least one, chosen by their seeds."""
+def draw_debates(records: Sequence[Record]) -> list[int]:
+    """Return the indices of a fraction ``SAMPLE_SHARE`` of debates, at least one, chosen by their seeds."""
     draws = [Random(derive_seed(record.debate.seed, "sample")).random() for record in records]
     limit = max(SAMPLE_SHARE, min(draws, default=0.0))
-    return [
-        sample
-        for index, (record, draw) in enumerate(zip(records, draws, strict=True))
-        if draw <= limit
-        for sample in samples_of(record, index)
-    ]
+    return [index for index, draw in enumerate(draws) if draw <= limit]
 
 
 def samples_of(record: Record, index: int) -> Iterator[Sample]:

@@ -5,7 +5,6 @@ The x-axis of charts is the number of steps done: step 0 is at 1, and the evalua
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
@@ -17,101 +16,14 @@ from rich.console import Console
 
 from debate.settings import install_hint
 from debate_rl.config import LoggingConfig
+from debate_rl.metrics.chart_names import charted
+from debate_rl.metrics.group_table import group_table
+from debate_rl.metrics.held_out import evaluated_first
 from debate_rl.metrics.progress import step_display
-from debate_rl.metrics.step_log import SAMPLE, MetricsLog, Sample, SamplesLog, draw_samples, rewind
+from debate_rl.metrics.step_log import MetricsLog, SamplesLog, draw_debates, read_metrics, rewind, samples_of
+from debate_rl.metrics.wandb_tracker import WandbTracker
 from transcripts import Record
 from transcripts.errors import TranscriptWriteError
-
-PERF = ("seconds/", "idle/", "memory/", "tokens_per_second")
-"""Prefixes of metrics about the speed and resource use of a run."""
-DONE = "steps_done"
-BEST = ("accuracy", "self_consistency", "majority")
-"""Suffixes of held-out figures whose maximum is also in the W&B summary."""
-
-
-def chart_name(name: str) -> str:
-    """Return the name of a metric in charts, which begins with its group: train, eval or perf.
-
-    >>> [chart_name(name) for name in ("loss", "judge/accuracy", "eval/direct/accuracy", "seconds/learn")]
-    ['train/loss', 'train/judge/accuracy', 'eval/direct/accuracy', 'perf/seconds/learn']
-    """
-    if name.startswith("eval/"):
-        return name
-    return f"perf/{name}" if name.startswith(PERF) else f"train/{name}"
-
-
-class WandbTracker:
-    """Logs to Weights & Biases. The turns sampled in a step become a table ``samples``.
-
-    A resumed run continues the same W&B run and skips the steps that W&B already has.
-    """
-
-    def __init__(self, project: str, folder: Path, settings: Mapping[str, object]) -> None:
-        try:
-            import wandb
-        except ImportError as error:
-            raise ValueError(
-                f"logging.wandb is set, but wandb is not installed: {install_hint('train')}"
-            ) from error
-        mode = os.environ.get("WANDB_MODE") or "online"
-        try:
-            self._run = wandb.init(
-                project=project,
-                name=os.environ.get("WANDB_NAME") or folder.name,
-                config=dict(settings),
-                dir=folder,
-                mode=mode,  # type: ignore[arg-type]
-                id=_wandb_id(folder),
-                resume=None if mode == "offline" else "allow",
-                settings=wandb.Settings(console="off"),  # otherwise W&B stores every frame of a progress bar
-            )
-        except (wandb.Error, OSError) as error:
-            raise ValueError(
-                f"logging.wandb={project}: {error}; set WANDB_API_KEY, or WANDB_MODE=offline"
-            ) from error
-        self._table = wandb.Table
-        self._next = self._run.step if mode == "online" else 0
-        self._turns: list[Sample] = []
-        self._known: set[str] = set()
-        for group in ("train/*", "eval/*", "perf/*"):
-            self._run.define_metric(group, step_metric=DONE)
-
-    def begin(self, figures: Mapping[str, float]) -> None:
-        """Log the held-out figures from before the first step."""
-        self.log(-1, figures)
-
-    def log(self, step: int, metrics: Mapping[str, float]) -> None:
-        """Log one step at once, so that a killed process loses no row. Skip a step that W&B already has."""
-        figures, done = {chart_name(name): value for name, value in metrics.items()}, step + 1
-        turns, self._turns = self._turns, []
-        if done < self._next:
-            return
-        for name in figures.keys() - self._known:
-            if name.startswith("eval/") and name.endswith(BEST):
-                self._run.define_metric(name, step_metric=DONE, summary="max,last")
-        self._known |= figures.keys()
-        rows: Any = [[turn[name] for name in SAMPLE] for turn in turns]
-        table = {"samples": self._table([*SAMPLE], rows)} if rows else {}
-        self._run.log({DONE: done, **figures, **table}, step=done, commit=True)
-
-    def show(self, step: int, samples: Sequence[Sample]) -> None:
-        """Keep the sampled turns until their step is logged."""
-        self._turns += samples
-
-    def close(self) -> None:
-        """Finish the upload."""
-        self._run.finish()
-
-
-def _wandb_id(folder: Path) -> str:
-    """Return the W&B id of the run, drawn once and stored in the folder so that a resumed run has it."""
-    path = folder / "wandb_id"
-    try:
-        if not path.exists():
-            path.write_text(os.urandom(4).hex(), encoding="ascii")
-        return path.read_text(encoding="ascii").strip()
-    except OSError as error:
-        raise TranscriptWriteError.of(error, path) from error
 
 
 class TensorBoardTracker:
@@ -136,8 +48,13 @@ class TensorBoardTracker:
 
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
         """Write one step."""
-        for name, value in metrics.items():
-            self._writer.add_scalar(chart_name(name), value, step + 1)
+        for name, value in charted(metrics).items():
+            self._writer.add_scalar(name, value, step + 1)
+        self._writer.flush()
+
+    def alarm(self, step: int, title: str, text: str, *, ends: bool) -> None:
+        """Write an alarm as a text."""
+        self._writer.add_text("alarms", f"{title}: {text}", step + 1)
         self._writer.flush()
 
 
@@ -146,26 +63,28 @@ class Trackers:
     """Passes the figures of a run to every tracker in ``sinks`` that has the method called, files first.
 
     ``begin`` takes the held-out figures from before the first step, ``log`` the metrics of a step, ``show``
-    the records of a step to sample turns from, ``say`` a line for the screen, and ``advance`` the progress of
-    an evaluation.
+    the records of a step to sample debates from, ``alarm`` a title, a text and whether the alarm ends the
+    run, ``say`` a line for the screen, and ``advance`` the progress of an evaluation.
     """
 
     sinks: list[Any] = field(default_factory=list)
 
-    def _each(self, method: str, *arguments: object) -> None:
+    def _each(self, method: str, *arguments: object, **more: object) -> None:
         for sink in self.sinks:
             if hasattr(sink, method):
-                getattr(sink, method)(*arguments)
+                getattr(sink, method)(*arguments, **more)
 
     begin = partialmethod(_each, "begin")
     log = partialmethod(_each, "log")
+    alarm = partialmethod(_each, "alarm")
     say = partialmethod(_each, "say")
     advance = partialmethod(_each, "advance")
 
     def show(self, step: int, records: Sequence[Record]) -> None:
-        """Draw a sample of the debates of a step and show their turns."""
-        if drawn := draw_samples(records):
-            self._each("show", step, drawn)
+        """Draw some debates of a step. Show their turns, and their groups as a table."""
+        if chosen := draw_debates(records):
+            self._each("show", step, [row for index in chosen for row in samples_of(records[index], index)])
+            self._each("groups", step, group_table(records, chosen))
 
 
 @contextmanager
@@ -195,9 +114,21 @@ def open_trackers(
         add(MetricsLog(folder / "metrics.jsonl"))
         add(SamplesLog(folder / "samples.jsonl"))
         if config.wandb is not None:
-            add(WandbTracker(config.wandb, folder, settings or {}))
+            add(tracker := WandbTracker(config.wandb, folder, settings or {}))
+            _log_again(tracker, folder)
         if config.tensorboard:
             add(TensorBoardTracker(folder / "tensorboard", first_step))
         if shown := step_display(config.progress, steps, done=first_step, console=console):
             add(shown)
         yield trackers
+
+
+def _log_again(tracker: WandbTracker, folder: Path) -> None:
+    """Log everything that the run's files have. The tracker skips what it already has."""
+    if figures := evaluated_first(folder / "held_out.jsonl"):
+        tracker.begin(figures)
+    path = folder / "metrics.jsonl"
+    for row in read_metrics(path) if path.exists() else ():
+        step, _ = row.pop("step"), row.pop("time", None)
+        if step is not None:
+            tracker.log(int(step), {name: value for name, value in row.items() if value is not None})

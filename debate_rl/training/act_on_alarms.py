@@ -127,14 +127,16 @@ class Guards:
         with LineFile(self._folder.alarms) as file:
             file.write(json.dumps(line, allow_nan=False).encode("ascii"))
         self.known.add(detector.name)
+        title, text = f"{detector.name} at step {alarm.step}", f"{alarm.why}. Proposed: {fix}"
+        self._run.tracker.alarm(step, title, text, ends=action in ("stop", "rollback"))
         say = self._run.tracker.say
         say(
             f"alarm at step {alarm.step}: {detector.name} {short(alarm.value)}, threshold "
-            f"{short(alarm.threshold)}: {alarm.why}. Proposed: {fix}. train.on_alarm: {action}"
+            f"{short(alarm.threshold)}: {text}. train.on_alarm: {action}"
         )
         for row in tokens[:TOKENS_PRINTED]:
             say(_token_line(row))
-        return Raised(alarm.step, f"{detector.name} at step {alarm.step}: {alarm.why}", action)
+        return Raised(alarm.step, f"{title}: {alarm.why}", action)
 
 
 def token_rows(

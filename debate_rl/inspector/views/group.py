@@ -23,10 +23,9 @@ from debate_rl.inspector.blocks import (
     to_turn,
 )
 from debate_rl.inspector.views.debate import DebateView, TurnView, debate_view
-from rewards import STREAMS, ballot_box, valid_votes
-from rewards.judge_rewards import judge_counts
-from rewards.votes import due_pairs
-from transcripts import DebateRow, Record, RunStore, TranscriptError
+from debate_rl.metrics.group_table import agent_votes
+from rewards import STREAMS
+from transcripts import DebateRow, RunStore, TranscriptError
 from transcripts.index.facts import ProblemFacts
 
 MOST_DEBATES = 64
@@ -96,16 +95,8 @@ def group_view(store: RunStore, group: Group) -> GroupView:
     """Read the debates of a group."""
     records = [(row.id, store.debate(row.id)) for row in group.rows[:MOST_DEBATES]]
     views = tuple(debate_view(id, record) for id, record in records)
-    judged = tuple(_judged(record) for _, record in records)
+    judged = tuple(tuple(counts[:2] for counts in agent_votes(record)) for _, record in records)
     return GroupView(group.step, group.problem, views, judged, len(group.rows))
-
-
-def _judged(record: Record) -> tuple[tuple[int, int], ...]:
-    box = ballot_box(record.debate)
-    pairs = due_pairs(box, valid_votes(box))
-    agents = range(len(record.debate.personas))
-    own = ([pair for pair in pairs if pair.judge.agent == agent] for agent in agents)
-    return tuple(judge_counts(one, record.correct)[:2] for one in own)
 
 
 def groups_table(groups: Sequence[Group], chosen: Group) -> Table:

@@ -13,13 +13,16 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from debate import Debate, DebateConfig, Problem, run_debates
+from debate import DebateConfig, Problem, run_debates
 from debate.policies.scripted import Answers, scripted_debaters
 from debate_rl.config import LoggingConfig
 from debate_rl.metrics import step_log
+from debate_rl.metrics.group_table import group_table
+from debate_rl.metrics.held_out import HeldOut, append_held_out
 from debate_rl.metrics.progress import step_display
-from debate_rl.metrics.step_log import SAMPLE, draw_samples, metrics_line, read_metrics, samples_of
-from debate_rl.metrics.trackers import TensorBoardTracker, WandbTracker, open_trackers
+from debate_rl.metrics.step_log import draw_debates, metrics_line, read_metrics, samples_of
+from debate_rl.metrics.trackers import TensorBoardTracker, open_trackers
+from debate_rl.metrics.wandb_tracker import WandbTracker, read_wandb_file
 from rewards import RewardConfig, score_debate
 from transcripts import Record, TurnAdvantages, write_step
 
@@ -109,6 +112,10 @@ class FakeRun:
         self.step = there
         self.rows: list[tuple[int, dict[str, Any]]] = []
         self.metrics: dict[str, dict[str, str]] = {}
+        self.alerts: list[tuple[str, str, str]] = []
+
+    def alert(self, title: str, text: str, level: str) -> None:
+        self.alerts.append((title, text, level))
 
     def define_metric(self, name: str, **about: str) -> None:
         self.metrics[name] = about
@@ -130,7 +137,9 @@ def fake_wandb(monkeypatch):
         assert settings["settings"] == {"console": "off"}
         return made[-1]
 
-    fake = SimpleNamespace(init=init, Table=lambda _, rows: rows, Settings=dict, Error=RuntimeError)
+    fake = SimpleNamespace(
+        init=init, Table=lambda columns, rows: (columns, rows), Settings=dict, Error=RuntimeError
+    )
     monkeypatch.setitem(sys.modules, "wandb", fake)
 
     def call(there: int = 0) -> FakeRun:
@@ -144,9 +153,9 @@ def test_figures_are_charted_in_groups_by_the_steps_done_with_those_before_the_f
     run = fake_wandb()
     tracker = WandbTracker("p", tmp_path, {})
     tracker.begin({"eval/direct/accuracy": 0.25, "seconds/evaluate": 9.0})
-    tracker.log(0, {"loss": 0.5, "tokens_per_second": 3.0, "eval/direct/accuracy/low": 0.1})
+    tracker.log(0, {"lr": 0.5, "tokens_per_second": 3.0, "eval/direct/accuracy/low": 0.1})
     first = {"steps_done": 0, "eval/direct/accuracy": 0.25, "perf/seconds/evaluate": 9.0}
-    second = {"train/loss": 0.5, "perf/tokens_per_second": 3.0, "eval/direct/accuracy/low": 0.1}
+    second = {"train/learning_rate": 0.5, "perf/tokens_per_second": 3.0}
     assert run.rows == [(0, first), (1, {"steps_done": 1} | second)]
     by_steps = {"step_metric": "steps_done"}
     assert run.metrics == {
@@ -156,72 +165,96 @@ def test_figures_are_charted_in_groups_by_the_steps_done_with_those_before_the_f
 
 
 @pytest.mark.parametrize(
-    ("mode", "there", "sent"), [("online", 5, []), ("online", 4, [4]), ("offline", 9, [4])]
+    ("mode", "there", "sent"),
+    [("online", 5, []), ("online", 4, [4]), ("online", 0, [0, 1, 2, 3, 4]), ("offline", 9, [0, 1, 2, 3, 4])],
 )
-def test_a_resumed_run_leaves_out_steps_that_wandb_has(tmp_path, fake_wandb, mode, there, sent, monkeypatch):
+def test_a_resumed_run_logs_again_the_steps_that_wandb_lacks(
+    tmp_path, fake_wandb, mode, there, sent, monkeypatch
+):
+    first = {"p": (1.0, 4)}, {"q": (3.0, 4)}
+    figures = {"direct/accuracy": first[0] | first[1]}
+    append_held_out(tmp_path / "held_out.jsonl", HeldOut(0, {"p": "a", "q": "b"}, figures))
+    with open_trackers(tmp_path, QUIET, steps=9) as trackers:
+        for step in range(5):
+            trackers.log(step, {"loss": step, "kl_mean": float("nan")})
     run = fake_wandb(there)
     config = QUIET.model_copy(update={"wandb": "p"})
     monkeypatch.setenv("WANDB_MODE", mode)
     with open_trackers(tmp_path, config, steps=9, first_step=3) as trackers:
-        trackers.log(3, {"loss": 7.0})
-    assert [done for done, _ in run.rows] == sent
+        trackers.log(3, {"loss": 7.0})  # step 4 was not in the checkpoint
+    rows = {0: {"eval/direct/accuracy": 0.5}} | {n: {"train/loss": n - 1} for n in (1, 2, 3)}
+    rows[4] = {"train/loss": 7.0}
+    assert run.rows == [(done, {"steps_done": done} | rows[done]) for done in sent]
 
 
-def test_drawn_turns_are_a_table_of_their_step(tmp_path, fake_wandb):
+def test_the_groups_of_drawn_debates_are_a_table_of_their_step(tmp_path, fake_wandb):
     run = fake_wandb()
     tracker = WandbTracker("p", tmp_path, {})
     for step in range(3):
         if step != 1:
-            tracker.show(step, [dict.fromkeys(SAMPLE, "") | {"step": step}])
+            tracker.groups(step, (["step"], [[step]]))
         tracker.log(step, {"loss": 0.0})
-    tables = [(done, [turn[0] for turn in row["samples"]]) for done, row in run.rows if "samples" in row]
-    assert tables == [(1, [0]), (3, [2])]
+    tables = [(done, row["groups"]) for done, row in run.rows if "groups" in row]
+    assert tables == [(1, (["step"], [[0]])), (3, (["step"], [[2]]))]
+
+
+def test_an_alarm_is_an_alert(tmp_path, fake_wandb):
+    run = fake_wandb()
+    tracker = WandbTracker("p", tmp_path, {})
+    tracker.alarm(3, "kl at step 2", "too high", ends=False)
+    tracker.alarm(3, "x" * 70, "too high", ends=True)
+    assert run.alerts == [("kl at step 2", "too high", "WARN"), ("x" * 63 + "…", "too high", "ERROR")]
 
 
 OFFLINE = """
-import sys
+import os, sys
 from pathlib import Path
 from debate_rl.config import LoggingConfig
-from debate_rl.metrics import step_log
 from debate_rl.metrics.trackers import open_trackers
 from transcripts import read_records
-step_log.SAMPLE_SHARE = 1
+run, shown, done, end = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 config = LoggingConfig(progress="none", wandb="debates")
-with open_trackers(Path(sys.argv[1]), config, steps=2, settings={"seed": 3}) as trackers:
-    trackers.begin({"eval/direct/accuracy": 0.5})
-    trackers.show(0, list(read_records(sys.argv[2])))
-    trackers.log(0, {"reward/peer/mean": 0.25})
-with open_trackers(Path(sys.argv[1]), config, steps=2, first_step=1, settings={"seed": 3}) as trackers:
-    trackers.log(1, {"reward/peer/mean": 0.5, "kl_mean": float("inf"), "eval/direct/accuracy": 0.25})
+with open_trackers(run, config, steps=4, first_step=done, settings={"seed": 3}) as trackers:
+    for step in range(done, end):
+        trackers.show(step, list(read_records(shown)))
+        trackers.log(step, {"reward/peer/mean": step / 4, "kl_mean": 1e999, "notes/text": 0.5})
+    trackers.alarm(end, "kl at step 2", "too high", ends=False)
+    if end < 4:
+        os.kill(os.getpid(), 9)
 """
 
 
-@pytest.fixture(scope="module")
-def wandb_run(tmp_path_factory) -> tuple[Path, Debate]:
-    """A run folder with an offline run of wandb, and the debate that it shows."""
+@pytest.mark.slow
+def test_killed_offline_runs_of_wandb_have_every_step_once_and_the_groups(tmp_path):
     pytest.importorskip("wandb")
-    home = tmp_path_factory.mktemp("wandb")
-    run = home / "run"
+    run = tmp_path / "run"
     run.mkdir()
+    append_held_out(run / "held_out.jsonl", HeldOut(0, {"p": "a"}, {"direct/accuracy": {"p": (1.0, 2)}}))
     policy = scripted_debaters({"p": Answers("1", ("2",))}, solve=1.0, judge=1.0)
     [debate] = run_debates([Problem("p", "2 - 1?", answer="1")], policy, DebateConfig(), seed=2)
-    write_step(home / "shown", 0, [Record(debate, 0, "p")])
-    quiet = {"WANDB_MODE": "offline", "WANDB_SILENT": "true", "HOME": str(home)}
-    # In a process of its own: wandb starts a service that would outlive the test.
-    command = [sys.executable, "-c", OFFLINE, str(run), str(home / "shown")]
-    subprocess.run(command, check=True, timeout=300, env=os.environ | quiet)
-    return run, debate
-
-
-@pytest.mark.slow
-def test_an_offline_run_of_wandb_leaves_its_files_and_drawn_debates_as_a_table(wandb_run):
-    run, debate = wandb_run
-    assert len([*run.glob("wandb/offline-run-*/run-*.wandb")]) == 2  # one for each start
-    assert len({path.name.split("-")[-1] for path in run.glob("wandb/offline-run-*/*.wandb")}) == 1
-    [path] = run.glob("wandb/offline-run-*/files/media/table/samples_*.json")  # one for both steps
-    table = json.loads(path.read_text())
-    texts = [row[table["columns"].index("text")] for row in table["data"]]
-    assert texts == [turn.completion.text for turn in debate.turns]
+    write_step(tmp_path / "shown", 0, [Record(debate, 0, "p")])
+    quiet = {"WANDB_MODE": "offline", "WANDB_SILENT": "true", "HOME": str(tmp_path)}
+    for done, end in ((0, 2), (2, 4)):  # the first is killed, and wandb loses what it has not written
+        command = [sys.executable, "-c", OFFLINE, str(run), str(tmp_path / "shown"), str(done), str(end)]
+        ended = subprocess.run(command, check=False, timeout=300, env=os.environ | quiet)
+        assert ended.returncode == (-9 if end < 4 else 0)
+    files = sorted(run.glob("wandb/offline-run-*/run-*.wandb"))
+    assert len(files) == 2  # one for each start, of one run
+    assert len({path.name for path in files}) == 1
+    records = [record for path in files for record in read_wandb_file(path)]
+    rows = [
+        {item.key or "/".join(item.nested_key): json.loads(item.value_json) for item in record.history.item}
+        for record in records
+        if record.history.item
+    ]
+    assert [row["steps_done"] for row in rows] == [0, 1, 2, 3, 4]
+    assert [row.get("train/reward/peer/mean") for row in rows] == [None, 0, 0.25, 0.5, 0.75]
+    assert rows[0]["eval/direct/accuracy"] == 0.5
+    assert [record.alert.title for record in records if record.HasField("alert")] == ["kl at step 2"]
+    tables = sorted(run.glob("wandb/offline-run-*/files/media/table/groups_*.json"))
+    table = json.loads(tables[-1].read_text())
+    at = table["columns"].index("answer 0")
+    assert [row[at] for row in table["data"]] == ["1", "1", "1"]
 
 
 def test_tensorboard_has_the_names_of_charts_and_a_resumed_run_continues_there(tmp_path: Path):
@@ -232,11 +265,13 @@ def test_tensorboard_has_the_names_of_charts_and_a_resumed_run_continues_there(t
         trackers.begin({"eval/direct/accuracy": 0.25})
         for step in range(3):
             trackers.log(step, {"reward/peer/mean": step / 4, "pass@4": 1.0, "seconds/learn": 2.0})
+        trackers.alarm(2, "kl at step 2", "too high", ends=False)
     with open_trackers(tmp_path, config, steps=3, first_step=1) as trackers:
         trackers.log(1, {"reward/peer/mean": 0.75})
     events = EventAccumulator(str(tmp_path / "tensorboard")).Reload()
     names = {"train/reward/peer/mean", "train/pass@4", "perf/seconds/learn", "eval/direct/accuracy"}
     assert set(events.Tags()["scalars"]) == names
+    assert events.Tags()["tensors"] == ["alarms/text_summary"]
     found = [(event.step, event.value) for event in events.Scalars("train/reward/peer/mean")]
     assert found == [(1, 0.0), (2, 0.75)]  # by the steps that are done
     assert [(event.step, event.value) for event in events.Scalars("eval/direct/accuracy")] == [(0, 0.25)]
@@ -281,14 +316,36 @@ def test_each_turn_is_a_row_with_its_answer_rewards_and_advantages(record):
 
 def test_about_the_share_is_drawn_and_always_the_same(record, monkeypatch):
     records = [replace(record, debate=replace(record.debate, seed=seed)) for seed in range(2000)]
-    drawn = {int(row["debate"][2:]) for row in draw_samples(records)}
-    assert 61 < len(drawn) < 139  # 100 expected, 9.7 the standard deviation
-    later = {int(row["debate"][2:]) for row in draw_samples(records[500:])}
-    assert later == {d - 500 for d in drawn if d >= 500}
-    missed = [one for index, one in enumerate(records) if index not in drawn]
-    assert len(draw_samples(missed[:3])) == 9
+    chosen = draw_debates(records)
+    assert 61 < len(chosen) < 139  # 100 expected, 9.7 the standard deviation
+    assert draw_debates(records[500:]) == [index - 500 for index in chosen if index >= 500]
+    missed = [one for index, one in enumerate(records) if index not in chosen]
+    assert len(draw_debates(missed[:3])) == 1
     monkeypatch.setattr(step_log, "SAMPLE_SHARE", 1)
-    assert len(draw_samples(records[:3])) == 3 * 9
+    assert draw_debates(records[:3]) == [0, 1, 2]
+
+
+def test_a_group_is_a_row_for_each_agent_of_each_debate(record):
+    other = replace(record, debate=replace(record.debate, problem=replace(PROBLEM, id="p1")))
+    columns, rows = group_table([other, record, record], [2])
+    assert [row[columns.index("debate")] for row in rows] == ["7.1"] * 3 + ["7.2"] * 3
+    first = dict(zip(columns, rows[0], strict=True))
+    assert (first["step"], first["problem"], first["question"], first["gold"]) == (7, "p0", "2 - 1?", "1")
+    assert [first[f"{what} 0"] for what in ("answer", "grade", "advantage")] == ["1", "right", 0.5]
+    assert [first[f"{what} 1"] for what in ("answer", "grade", "advantage")] == ["1", "right", None]
+    assert (first["votes right"], first["votes decidable"]) == (0, 0)  # all are right: nothing to decide
+    last = dict(zip(columns, rows[2], strict=True))
+    assert (last["agent"], last["advantage of votes"]) == (2, 0.25)
+
+
+def test_a_table_has_whole_groups_up_to_64_rows(record):
+    groups = [
+        replace(record, debate=replace(record.debate, problem=replace(PROBLEM, id=f"p{i // 10}")))
+        for i in range(30)
+    ]
+    columns, rows = group_table(groups, [0, 1, 12, 25])  # 30 rows a group
+    assert [row[columns.index("problem")] for row in rows] == ["p0"] * 30 + ["p1"] * 30
+    assert len(group_table([record] * 30, [3])[1]) == 64
 
 
 def test_samples_are_lines_that_a_resumed_run_writes_again(tmp_path, record, monkeypatch):
