@@ -67,7 +67,7 @@ def inspect(
     ] = None,
     vote: Annotated[
         str | None,
-        typer.Option(metavar="'K7>M4'", help="branch: replace the turn's vote on two handles (>, < or =)."),
+        typer.Option(metavar="'K7>M4'", help="branch: replace the turn's vote on two handles; = is a tie."),
     ] = None,
     persona: Annotated[
         str | None,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from msgspec import UNSET
 
@@ -41,13 +41,10 @@ from debate_rl.replay.branches import (
     origins_of,
     read_branch,
 )
-from debate_rl.replay.scheme import close, scheme_of
+from debate_rl.replay.scheme import Scheme, close
 from rewards import STREAMS
 from transcripts import Record, RunStore, TranscriptError, TurnAdvantages
 from transcripts.record import named
-
-if TYPE_CHECKING:
-    from debate_rl.config import Config
 
 OldNew: TypeAlias = tuple[float | None, float | None]
 MOST_MOVED = 200
@@ -211,7 +208,7 @@ def _cells(values: Mapping[str, OldNew], names: Sequence[str]) -> Iterator[Words
         yield Span(before, "faint") if close(old, new) else (f"{before} → ", Span(after, "strong"))
 
 
-def vote_effect(store: RunStore, config: Config, id: str, turn: TurnId, vote: str) -> BranchView:
+def vote_effect(store: RunStore, scheme: Scheme, id: str, turn: TurnId, vote: str) -> BranchView:
     """Return what another outcome of one vote would change. Nothing is stored and no model is needed.
 
     BranchError if the turn was not asked for the vote; TranscriptError without such a debate.
@@ -219,10 +216,10 @@ def vote_effect(store: RunStore, config: Config, id: str, turn: TurnId, vote: st
     record, change = store.debate(id), read_vote(vote)
     after = replace(record, debate=with_change(record.debate, turn, change), credit=UNSET)
     origin = origin_of(record, id, turn, change)
-    return branch_view(origin, effect_of(store, scheme_of(config), id, after))
+    return branch_view(origin, effect_of(store, scheme, id, after))
 
 
-def stored_branch(store: RunStore, config: Config, id: str) -> BranchView:
+def stored_branch(store: RunStore, scheme: Scheme, id: str) -> BranchView:
     """Return a stored branch against its debate. TranscriptError if there is no such branch or debate."""
     origin = next((one for one in origins_of(store.run) if one.id == id), None)
     if origin is None:
@@ -231,7 +228,7 @@ def stored_branch(store: RunStore, config: Config, id: str) -> BranchView:
         raise TranscriptError(
             f"branch {id}: debate {origin.debate} is now another debate: the run was resumed"
         )
-    return branch_view(origin, effect_of(store, scheme_of(config), origin.debate, read_branch(store.run, id)))
+    return branch_view(origin, effect_of(store, scheme, origin.debate, read_branch(store.run, id)))
 
 
 def branches_table(origins: Sequence[Origin]) -> Table:

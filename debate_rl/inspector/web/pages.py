@@ -37,6 +37,7 @@ from debate_rl.inspector.web.page import PageRequest, address, show
 from debate_rl.inspector.web.site import Busy, NotFound
 from debate_rl.judge_attack.pairs import hack_gaps, judged_steps, watched_judge
 from debate_rl.replay.branches import kept_before
+from debate_rl.replay.scheme import scheme_of
 from transcripts import Record, StepRow
 from transcripts.record import named
 
@@ -350,16 +351,20 @@ def _why(request: PageRequest, record: Record, view: DebateView, turn: TurnId) -
 def _branch(request: PageRequest, record: Record, view: DebateView, turn: TurnId) -> list[Block]:
     """Return the effect of another vote or of a stored branch, or the ways to branch the debate at a turn."""
     store, vote, branch = request.store, request.query.get("vote", ""), request.query.get("branch", "")
+    if ":" in request.id:
+        raise NotFound(f"debate {request.id} is not of the training: it cannot be branched")
     config, note = config_of(store.run)
-    if ":" in request.id or config is None:
-        raise NotFound(note or f"debate {request.id} is not of the training: it cannot be branched")
     if not vote and not branch:
-        return what_if_blocks(store.run, record, view, turn)
+        notes = [Line(f"note: {note}", "notice", name="note")] if note else []
+        return [*notes, *what_if_blocks(store.run, record, view, turn)]
+    if config is None:
+        raise NotFound(note)
+    scheme = scheme_of(config)
     try:
         found = (
-            vote_effect(store, config, request.id, turn, vote)
-            if vote
-            else stored_branch(store, config, branch)
+            stored_branch(store, scheme, branch)
+            if branch
+            else vote_effect(store, scheme, request.id, turn, vote)
         )
     except ValueError as error:
         raise NotFound(str(error)) from error
