@@ -10,7 +10,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Modules that import what is not installed here: verl, verifiers and TRL.
 ELSEWHERE = debate_rl/skeletons debate_rl/backends/verl_server.py debate_rl/verifiers_env.py debate_rl/trl_trainer.py
 
-.PHONY: quickstart test slow check bench engines vllm clean
+.PHONY: quickstart test slow check docs bench engines vllm clean
 
 quickstart: .venv/installed
 	.venv/bin/debate quickstart
@@ -25,7 +25,7 @@ test: .venv/installed
 slow: .venv/installed
 	.venv/bin/python -m pytest -m slow -n 2 --dist worksteal
 
-check: .venv/installed
+check: .venv/installed docs
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/pyright
@@ -33,9 +33,13 @@ check: .venv/installed
 	.venv/bin/python -m pytest -n 2 --doctest-modules $(addprefix --ignore ,$(ELSEWHERE)) \
 		debate envs rewards transcripts learner debate_rl
 
+# The documentation site, in site/. The variable silences an advertisement for the generator's successor.
+docs: .venv/installed
+	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict
+
 .venv/installed: pyproject.toml constraints.txt
 	test -d .venv || $(PYTHON) -m venv .venv
-	.venv/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[train,inspect,report,dev]'
+	.venv/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[train,inspect,report,docs,dev]'
 	touch $@
 
 bench: .venv-bench/installed

@@ -120,9 +120,9 @@ def inspect(
     if export is not None:
         _write_page(run, filter, export, limit, newest=newest)
     elif web:
-        from debate_rl.inspector.web import serve
+        from debate_rl.inspector.web import PORT, serve
 
-        address = {"host": host or "127.0.0.1", "port": 8123 if port is None else port}
+        address = {"host": host or "127.0.0.1", "port": PORT if port is None else port}
         with suppress(KeyboardInterrupt):  # Ctrl-C ends the server
             serve(run, filter=filter, open_browser=open, **address)
     elif not action and not json and sys.stdin.isatty() and sys.stdout.isatty():

@@ -20,12 +20,15 @@ if TYPE_CHECKING:
 
 __all__ = ["serve"]
 
+PORT = 8123
+"""The port if none is given."""
+
 
 def serve(
     path: Path | str,
     *,
     host: str = "127.0.0.1",
-    port: int = 8123,
+    port: int = PORT,
     filter: str = "",
     open_browser: bool = False,
     token: str | None = None,
