@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 from warnings import catch_warnings, simplefilter
 
@@ -32,6 +34,9 @@ def train(
     memory: Annotated[
         float | None, typer.Option("--memory", metavar="GIB", help="With --plan: the memory of the GPU.")
     ] = None,
+    web: Annotated[
+        bool, typer.Option("--web", help="Show the run in a browser on this machine while it trains.")
+    ] = False,
     json: JsonFile = None,
 ) -> None:
     """Train by RL, by supervised learning (sft.data) or in stages; stage=NAME trains one stage.
@@ -42,6 +47,8 @@ def train(
         raise ValueError(
             f"--memory {memory:g}: needs --plan and a positive number of GiB, as in --plan --memory 80"
         )
+    if web and plan:
+        raise ValueError("--web and --plan: give only one of them")
     words = overrides or []
     keys = [word for word in words if not word.startswith("stage=")]
     only = next((word.removeprefix("stage=") for word in reversed(words) if word.startswith("stage=")), None)
@@ -50,11 +57,18 @@ def train(
         contenders_named(",".join(settings.held_out.strategies))
     if only is not None and not settings.stages:
         raise ValueError(f"stage={only}: the recipe has no stages; leave it out")
-    _do(settings, Path(config), plan=plan, memory=memory, json=json, only=only)
+    _do(settings, Path(config), plan=plan, memory=memory, web=web, json=json, only=only)
 
 
 def _do(
-    settings: Config, where: Path, *, plan: bool, memory: float | None, json: str | None, only: str | None
+    settings: Config,
+    where: Path,
+    *,
+    plan: bool,
+    memory: float | None,
+    web: bool,
+    json: str | None,
+    only: str | None,
 ) -> None:
     """Train or plan. After training, compare the strategies of ``held_out.strategies``."""
     from debate_rl.curriculum.train import plan_lines, plan_stages, train_run, train_stages  # load torch
@@ -69,16 +83,25 @@ def _do(
         stages = settings.stages and plan_stages(settings, memory, only)
         say(*(stages or plan_lines(settings, where, memory, ranks)), sep="\n")
         return
-    if settings.stages:
-        figures, by_alarm = train_stages(settings, only, say, tell)
-    else:
-        figures, by_alarm = train_run(settings, ranks, say, tell)
+    with _watched(settings, tell) if web and not ranks.index else nullcontext():
+        if not web and not settings.sft.data:
+            tell(f"to watch it: debate inspect {quote(settings.run.dir)} --web")
+        if settings.stages:
+            figures, by_alarm = train_stages(settings, only, say, tell)
+        else:
+            figures, by_alarm = train_run(settings, ranks, say, tell)
     if json is not None:
         write_json(json, figures)
     if by_alarm:
         raise typer.Exit(NO_GO)
     if settings.held_out.strategies and (run := _last_run(settings)) is not None:
         evaluate([str(run), "debate.tools=none"], strategies=",".join(settings.held_out.strategies))
+
+
+def _watched(settings: Config, tell: Callable[[str], object]) -> AbstractContextManager[None]:
+    from debate_rl.inspector.web.live import live_page
+
+    return live_page(Path(settings.run.dir), tell)
 
 
 def _last_run(settings: Config) -> Path | None:

@@ -18,6 +18,7 @@ from debate_rl.inspector.blocks import (
     Text,
     Words,
     grade,
+    named_agent,
     named_turn,
     to_debate,
     to_turn,
@@ -30,6 +31,7 @@ from debate_rl.inspector.views.debate import (
     SummaryView,
     TurnView,
 )
+from debate_rl.inspector.views.marks import Marker
 from debate_rl.inspector.views.prompts import DebatePrompts, prompt_texts
 from rewards import STREAMS
 from transcripts.record import named
@@ -45,14 +47,16 @@ def debate_blocks(
     raw: bool = False,
     whole: TurnId | None = None,
     prompts: DebatePrompts | None = None,
+    marks: Marker | None = None,
 ) -> Iterator[Block]:
     """Yield the problem, the answers, and the turns of some rounds.
 
     ``raw``: show all replies as written. ``whole``: a turn whose reply is shown as written. ``prompts``:
-    prompts to show with their turns.
+    prompts to show with their turns. ``marks``: stars, labels and notes to show.
     """
     shown = list(rounds)
-    yield Section("", list(_head(view)), name="problem", kind="problem-box")
+    own = marks and marks.debate()
+    yield Section("", [*_head(view), *([own] if own else [])], name="problem", kind="problem-box")
     if prompts and prompts.note:
         yield Line(f"note: {prompts.note}", "notice", name="note")
     yield _answers_grid(view, shown)
@@ -66,7 +70,8 @@ def debate_blocks(
         for turn in (row[round_] for row in view.turns):
             if turn is not None:
                 prompt = prompt_texts(prompts.of(turn.id), prompts.note) if prompts else ()
-                cards.append(turn_card(view, turn, raw=raw or turn.id == whole, prompt=list(prompt)))
+                as_written = raw or turn.id == whole
+                cards.append(turn_card(view, turn, raw=as_written, prompt=list(prompt), marks=marks))
         blocks.append(Section("", cards, kind="cards"))
         name = view.round_name(round_)
         yield Section(name.capitalize(), blocks, name="round", id=f"round-{round_}")
@@ -82,8 +87,8 @@ def _head(view: DebateView) -> Iterator[Block]:
     level = f"level {problem.level}" if problem.level.isdecimal() else problem.level
     facts = (problem.source, level, problem.kind, view.size(), f"step {view.step}", f"seed {view.seed}")
     described = ", ".join(part for part in (*facts, f"policy version {view.policy_version}") if part)
-    yield Line((f"debate {view.id}: ", Span(problem.id, "strong"), Span(f" ({described})", "faint")))
-    yield Text(problem.question, "problem", typeset=True)
+    yield Line(Span(f"debate {view.id}: {problem.id} ({described})", "id"))
+    yield Text(problem.question, "problem", "question", typeset=True)
     for index, choice in enumerate(problem.choices[:40]):
         yield Line((f"{chr(65 + index % 26)} ", Span(choice, "answer")))
     unknown = Span("unknown", "faint")
@@ -102,7 +107,7 @@ def _answers_grid(view: DebateView, rounds: Sequence[int]) -> Table:
     rows: list[Sequence[Words]] = []
     for agent, turns in enumerate(view.turns):
         cells = (_grid_cell(view, turns[round_]) for round_ in rounds)
-        rows.append((Span(view.who(agent), "strong"), *cells))
+        rows.append((named_agent(view, agent, "strong"), *cells))
     return Table(heads, rows, name="grid", kind="plain answers")
 
 
@@ -118,10 +123,18 @@ def _grid_cell(view: DebateView, turn: TurnView | None) -> Words:
 
 
 def turn_card(
-    view: DebateView, turn: TurnView, *, raw: bool = False, fold: bool = True, prompt: Sequence[Block] = ()
+    view: DebateView,
+    turn: TurnView,
+    *,
+    raw: bool = False,
+    fold: bool = True,
+    prompt: Sequence[Block] = (),
+    marks: Marker | None = None,
 ) -> Section:
     """Return a turn: answer, grade, rewards, and text by sections. ``fold``: hide its thinking."""
     blocks: list[Block] = [Line(_facts(turn), "facts"), Pairs(list(_numbers(view, turn))), *prompt]
+    own = marks and marks.turn(view, turn.id)
+    blocks += [own] if own else []
     blocks += _pieces(view, turn, raw=raw, fold=fold)
     if turn.compressed is not None:
         how = "cut, because no summary was usable" if turn.compression_failed else "compressed"
@@ -133,7 +146,7 @@ def turn_card(
         blocks.append(Line(f"{len(turn.failures) - 6} more failures", "faint"))
     lot = f", {view.lot()}" if view.tied else ""
     star = (" ", Span(f"★ winner{lot}", "won")) if turn.id == view.winner else ()
-    title = (Span(view.who(turn.id.agent), "strong"), ", ", Span(f"turn {named(turn.id)}", "faint"), *star)
+    title = (named_agent(view, turn.id.agent, "strong"), ", ", Span(f"turn {named(turn.id)}", "faint"), *star)
     kind = "card winner" if star else "card"
     return Section(title, blocks, name=f"turn-{named(turn.id)}", kind=kind, id=f"turn-{named(turn.id)}")
 
@@ -167,7 +180,9 @@ def _numbers(view: DebateView, turn: TurnView) -> Iterator[tuple[str, Words]]:
     yield "reward", f"{credit} · {judge} · {form}"
     why = Span("why?", "page", to_debate(view.id, "why", turn.id), f"why-{named(turn.id)}")
     prompt = Span("prompt", "page", to_debate(view.id, "prompt", turn.id), f"prompt-{named(turn.id)}")
-    yield "advantage", (" · ".join(advantages), "  ", why, " ", prompt)
+    tokens = Span("tokens", "page", to_debate(view.id, "tokens", turn.id))
+    branch = Span("what if?", "page", to_debate(view.id, "branch", turn.id), f"branch-{named(turn.id)}")
+    yield "advantage", (" · ".join(advantages), "  ", why, " ", branch, " ", tokens, " ", prompt)
 
 
 def _pieces(view: DebateView, turn: TurnView, *, raw: bool, fold: bool) -> Iterator[Text]:
@@ -189,7 +204,7 @@ def problem_blocks(view: DebateView) -> list[Block]:
     blocks: list[Block] = list(_head(view))
     agents: list[Block] = []
     for agent, persona in enumerate(view.personas):
-        agents.append(Line((Span(view.who(agent), "strong"), f"  temperature {persona.temperature:g}")))
+        agents.append(Line((named_agent(view, agent, "strong"), f"  temperature {persona.temperature:g}")))
         agents += [Text(persona.instructions)] if persona.instructions else []
     blocks.append(Section("agents", agents))
     blocks += [Line(f"took {duration(view.seconds)}", "faint")] if view.seconds is not None else []
@@ -203,7 +218,7 @@ def answers_blocks(view: DebateView, answers: AdoptionView) -> list[Block]:
         sources.setdefault(copy.target, []).append(copy.source)
     rows: list[Sequence[Words]] = []
     for agent, cells in enumerate(answers.cells):
-        row: list[Words] = [view.who(agent)]
+        row: list[Words] = [named_agent(view, agent)]
         for cell in cells:
             if cell is None:
                 row.append(Span("not held", "faint"))

@@ -10,6 +10,7 @@ from debate.files import read_json, read_toml
 from debate_rl.formatting import counted, duration, shorten
 from debate_rl.inspector.blocks import Block, Line, Link, Pairs, Section, Span, Table, Words
 from debate_rl.inspector.views.across import evaluation_parts, evaluations
+from debate_rl.replay.branches import FOLDER as BRANCHES
 from debate_rl.runs.checkpoint import checkpoints
 from debate_rl.runs.folder import starts_of, wall_seconds
 
@@ -38,13 +39,11 @@ def identity_line(run: Path) -> Line:
         own.get("env.kind"),
         f"seed {own.get('seed', 0)}",
         f"started {str(first['time'])[:16].replace('T', ' ')}" if "time" in first else "",
-        f"{duration(spent)} in {counted(len(starts), 'launch')}" if spent else "",
+        f"{duration(spent)} in {counted(len(starts), 'start')}" if spent else "",
         f"commit {str(first['commit'])[:8]}" if first.get("commit") else "",
     )
     words = " · ".join(shorten(str(part), 60) for part in parts if part)
-    return Line(
-        (words, "  ", Span("Settings", link=Link(("settings",)), name="settings-link")), name="identity"
-    )
+    return Line(words, name="identity")
 
 
 def _name(model: object) -> str:
@@ -90,4 +89,7 @@ def parts_blocks(run: Path, name: str) -> list[Block]:
     saved = [path.name for path in checkpoints(run / "checkpoints")]
     blocks: list[Block] = [Line(note, "notice") for note in notes]
     blocks.append(Table(heads, rows, name="evaluations") if rows else Line("No evaluation yet.", name="none"))
+    if (run / BRANCHES).is_dir():
+        link = Link(("/run", f"{name}:{BRANCHES}"))
+        blocks.append(Line(Span("Branches of this run's debates", link=link, name="all-branches")))
     return [*blocks, Section("Checkpoints", [Pairs([("", name) for name in saved] or [("", "none")])])]

@@ -12,7 +12,9 @@ from threading import Lock
 from typing import Any, TypeVar
 
 from debate_rl.inspector.runs import FoundRun, find_runs, run_at
+from debate_rl.replay.branches import FOLDER as BRANCHES
 from transcripts import RunStore, TranscriptError, compile_filter
+from transcripts.filters.questions import QUESTIONS
 
 FRESH_S, PATIENCE_S, LOOK_S = 1.0, 0.5, 0.1
 """Minimum seconds between checks for new files; maximum seconds to wait for an index, and for a search."""
@@ -48,9 +50,10 @@ class _Served:
 
 
 class Site:
-    """The runs at a path, by name. ``is_one_run``: the path is a single run."""
+    """The runs at a path, by name. ``is_one_run``: the path is a single run. ``author``: of annotations."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, author: str = "") -> None:
+        self.author = author
         self._path, self._lock = path, Lock()
         self._runs: tuple[FoundRun, ...] = ()
         self._looked = -FRESH_S
@@ -58,6 +61,7 @@ class Site:
         self._open: dict[str, _Served] = {}
         self._closed = False
         self._answers: dict[tuple[object, ...], Future[Any]] = {}
+        self._counts: dict[tuple[str, str, int, int], list[int]] = {}
         self._workers, self._openers = ThreadPoolExecutor(3, "search"), ThreadPoolExecutor(8, "open")
         self.is_one_run = run_at(path, self.runs()) is not None  # raises now if the path is wrong
 
@@ -87,17 +91,18 @@ class Site:
         return found
 
     def _part(self, name: str) -> FoundRun | None:
-        """Return a part of an evaluation, which has the name RUN:EVALUATION:PART, as a run."""
+        """Return a part of an evaluation (RUN:EVALUATION:PART), or a run's branches, as a run."""
         run, *rest = name.rsplit(":", 2)
         base = next((one for one in self.runs() if one.name == run), None)
+        inside = ["evaluations", *rest] if len(rest) == 2 else rest
         if (
             base is None
-            or len(rest) != 2
+            or (len(rest) != 2 and rest != [BRANCHES])
             or any(part in ("", "..") or Path(part).name != part for part in rest)
         ):
             return None
         with suppress(TranscriptError):
-            return replace(find_runs(base.path.joinpath("evaluations", *rest))[0], name=name)
+            return replace(find_runs(base.path.joinpath(*inside))[0], name=name)
         return None
 
     def store(self, name: str) -> RunStore:
@@ -158,7 +163,7 @@ class Site:
             with RunStore.open(store.run) as own:
                 return work(own)
 
-        known = (name, filter, key, store.count())
+        known = (name, filter, key, store.count(), store.annotations().lines)
         with self._lock:
             if known not in self._answers:
                 while len(self._answers) >= KEPT_ANSWERS:
@@ -169,6 +174,22 @@ class Site:
             return answer.result(LOOK_S)
         except TimeoutError:
             raise Busy("searching the texts") from None
+
+    def counts(self, name: str, within: str) -> list[int] | None:
+        """Return how many debates of a filter match each of ``QUESTIONS``; None if it searches words."""
+        if compile_filter(within).words:
+            return None
+        store = self.store(name)
+        known = (name, within, store.count(), store.annotations().lines)
+        with self._lock:
+            found = self._counts.get(known)
+        if found is None:
+            found = store.counts([question.filter for question in QUESTIONS.values()], within)
+            with self._lock:
+                while len(self._counts) >= KEPT_ANSWERS:
+                    self._counts.pop(next(iter(self._counts)))
+                self._counts[known] = found
+        return found
 
     def _index(self, store: RunStore) -> None:
         """Index the words in small steps, so that the server can stop at any time."""

@@ -23,20 +23,20 @@ from ..conftest import judged, make, solved
 
 starlette = pytest.importorskip("starlette.testclient")
 
-VIEWS = ("", "/graph", "/adoption", "/parse", "/tokens", "/why", "/prompt")
+VIEWS = ("", "/graph", "/adoption", "/parse", "/tokens", "/why", "/prompt", "/branch")
 TAGS = (
-    "a article b body br button caption circle code dd del details dialog div dl dt figcaption figure footer "
-    "form g h1 h2 h3 head header html input ins kbd label li link main mark meta nav noscript ol p path "
-    "polyline pre progress script section span summary svg table tbody td text th thead title tr ul "
-    "math mrow mi mn mo mtext mfrac msup msub"
+    "a abbr article b body br button caption circle code dd del details dialog div dl dt figcaption figure "
+    "footer form g h1 h2 h3 head header html input ins kbd label li link main mark meta nav noscript ol p "
+    "path pre progress rect script section span summary svg table tbody td text textarea th thead title tr "
+    "ul math mrow mi mn mo mtext mfrac msup msub"
 )
 """The tags of our templates; those of a model would be others."""
 ATTRIBUTES = (
-    "action aria-current aria-hidden aria-label aria-labelledby autocapitalize autocomplete charset checked "
-    "class colspan content cx cy d data-go data-item data-key data-live data-page data-refresh data-testid "
-    "data-total data-truth defer display dy for height hidden href http-equiv id lang max method name "
-    "placeholder points preserveaspectratio r rel role scope spellcheck src stretchy tabindex title type "
-    "value viewbox width x y"
+    "action aria-current aria-hidden aria-label aria-labelledby aria-pressed autocapitalize autocomplete "
+    "charset checked class colspan content cx cy d data-go data-item data-key data-live data-mark data-page "
+    "data-refresh data-testid data-total data-truth defer display dy for height hidden href http-equiv id "
+    "lang max maxlength method name placeholder points preserveaspectratio r rel role rows scope spellcheck "
+    "src stretchy tabindex title type value viewbox width x y"
 )
 
 
@@ -71,8 +71,8 @@ def serve(monkeypatch):
     monkeypatch.setattr(site_module, "LOOK_S", 60.0)
     sites: list[Site] = []
 
-    def client_of(path: Path, policy: AccessPolicy | None = None, host: str = "127.0.0.1:8123"):
-        sites.append(site := Site(path))
+    def client_of(path: Path, policy: AccessPolicy | None = None, host: str = "127.0.0.1:8123", author=""):
+        sites.append(site := Site(path, author))
         app = make_app(site, policy or AccessPolicy.of("127.0.0.1"))
         client = starlette.TestClient(app, base_url=f"http://{host}", follow_redirects=False)
         client.site = site
@@ -142,7 +142,7 @@ def test_every_answer_has_the_headers(small):
         policy = headers["content-security-policy"]
         assert {"default-src 'self'", "frame-ancestors 'none'"} <= set(policy.split("; "))
         assert "unsafe" not in policy
-        assert (headers["x-content-type-options"], headers["referrer-policy"]) == ("nosniff", "no-referrer")
+        assert (headers["x-content-type-options"], headers["referrer-policy"]) == ("nosniff", "same-origin")
         assert re.fullmatch(r"page;dur=\d+\.\d+", headers["server-timing"])
 
 
@@ -156,10 +156,70 @@ def test_only_the_names_of_this_machine_are_answered(small):
 
 
 def test_only_reading_is_answered(small):
-    for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS"):
+    for method in ("PUT", "DELETE", "PATCH", "OPTIONS"):
         answer = small.request(method, "/run/run/")
-        assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD")
+        assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD, POST")
     assert small.head("/run/run/").status_code == 200
+    assert small.post("/run/run/", headers=OWN).status_code == 405
+
+
+OWN = {"origin": "http://127.0.0.1:8123"}
+STAR = {"kind": "star", "id": "0.1", "value": "yes"}
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"origin": "null"},
+        {"origin": "http://evil.example"},
+        {"origin": "http://127.0.0.1:9000"},
+        {"origin": "http://127.0.0.1.evil.example"},
+        {"origin": "http://127.0.0.1:8123", "sec-fetch-site": "cross-site"},
+        {"origin": "http://127.0.0.1:8123", "sec-fetch-site": "same-site"},
+        {"origin": "http://evil.example", "host": "evil.example"},
+    ],
+)
+def test_a_form_of_another_site_changes_nothing(serve, run, headers):
+    answer = serve(run).post("/run/run/debate/0.1", data=STAR, headers=headers)
+    assert answer.status_code == (421 if "host" in headers else 403)
+    assert not (run / "annotations.jsonl").exists()
+
+
+def test_a_form_of_the_page_stars_and_returns_to_it(serve, run):
+    client = serve(run, author="ada")
+    path = "/run/run/debate/0.1?filter=step%3A0&round=0"
+    answer = client.post(path, data=STAR | {"anchor": "turn-1.0 x"}, headers=OWN)
+    assert (answer.status_code, answer.headers["location"]) == (303, f"{path}#turn-1.0%20x")
+    line = json.loads((run / "annotations.jsonl").read_text())
+    assert (line["kind"], line["id"], line["value"], line["author"]) == ("star", "0.1", "yes", "ada")
+    assert "★ Starred" in client.get(path).text
+    hostile = "</textarea><script>window.ran = 1</script>"
+    own = {"kind": "note", "id": "0.1/1.0", "value": hostile}
+    client.post(path, data=own, headers=OWN)
+    read = safe(client.get(path).text)
+    assert hostile in "".join(read.words)
+
+
+@pytest.mark.parametrize(
+    ("form", "status", "words"),
+    [
+        ({"kind": "crown"}, 422, "kind: is not of this page"),
+        ({"id": "0.2"}, 422, "id: is not of this page"),
+        ({"id": "x" * 100}, 422, "expected a debate 12.3"),
+        ({"kind": "label", "id": "0.1/0.0", "value": "tie"}, 422, "must be right or wrong"),
+        ({"value": "x" * 300_000}, 413, "at most 262,144 bytes"),
+    ],
+)
+def test_a_form_that_does_not_fit_changes_nothing(serve, run, form, status, words):
+    answer = serve(run).post("/run/run/debate/0.1", data=STAR | form, headers=OWN)
+    assert (answer.status_code, words in answer.text) == (status, True)
+    assert not (run / "annotations.jsonl").exists()
+
+
+def test_a_page_names_lines_that_are_no_annotations(serve, run):
+    (run / "annotations.jsonl").write_text("nonsense\n")
+    assert "annotations.jsonl:1: not a complete line" in serve(run).get("/run/run/debate/0.1").text
 
 
 def test_away_from_loopback_a_token_is_needed_and_kept_in_a_cookie(serve, run):
@@ -277,13 +337,6 @@ def test_a_page_that_is_asked_for_again_has_what_is_new(serve, run, step_records
     assert [re.findall(r'data-live="(\w+)"', page) for page in pages] == [["insert"], ["offer"], ["insert"]]
     assert all("<b data-total>24</b>" in page for page in pages)
     assert re.findall(r' id="step-([^"]*)"', steps) == ["3", "2", "1", "0"]
-    assert "from step 0 to step 3" in steps
-    assert 'data-testid="course-loss"' not in steps
-    lines = [{"step": step, "loss": step / 4, "entropy_mean": 2.0} for step in range(4)]
-    (run / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    steps = client.get("/run/run/").text
-    figures = re.findall(r"(\w+) ([\d.]+)</span> from ([\d.]+) to ([\d.]+)", steps)
-    assert figures == [("loss", "0.750", "0", "0.750"), ("entropy", "2", "2", "2")]
 
 
 def test_a_folder_of_runs_lists_them_and_follows_them_while_one_is_written(serve, run, hostile_run):
@@ -389,9 +442,73 @@ def test_one_legend_explains_all_graphs_of_a_page(serve, tmp_path, circle):
 
 def test_what_matters_most_comes_first_in_a_list(small):
     page = small.get("/run/run/debates").text
-    heads = re.findall(r'<th scope="col"[^>]*>([^<]*)</th>', page[page.index('data-testid="debates"') :])
+    heads = re.findall(r'<th scope="col"[^>]*>(?:<abbr [^>]*>)?([^<]+)<', page)
     assert heads[:5] == ["debate", "winner", "accuracy", "judge", "flags"]
-    assert re.findall(r'<th scope="col" class="n wide-only">([^<]*)</th>', page) == ["malformed", "tokens"]
+    optional = re.findall(r'<th scope="col" class="n wide-only">(?:<abbr [^>]*>)?([^<]+)<', page)
+    assert optional == ["malformed", "tokens"]
+    assert '<abbr title="valid votes">votes</abbr>' in page
+
+
+def linked(page: str, testid: str) -> dict[str, str]:
+    """The words of the links of a name, and their addresses."""
+    found = re.findall(rf'<a href="([^"]*)"(?: data-item)? data-testid="{testid}">([^<]*)<', page)
+    return {words: url.replace("&amp;", "&") for url, words in found}
+
+
+def test_a_wrong_vote_is_two_clicks_from_the_run_and_its_cost_one_more(small):
+    asked = linked(small.get("/run/run/").text, "question")
+    with RunStore.open(small.site.run("run").path) as store:
+        wrong = [row.id for row in store.debates("vote:wrong")]
+    [there] = [url for words, url in asked.items() if words == f"a vote was wrong · {len(wrong)}"]
+    listed = small.get(there).text
+    assert linked(listed, "row-link").keys() == set(wrong)
+    assert 'class="chip on"' in listed
+    debate = small.get(linked(listed, "row-link")[wrong[0]]).text
+    assert "✗ wrong vote: " in Reader(debate).text
+    cost = linked(debate, "effect")["what it cost"]
+    assert re.search(r"/why\?turn=\d\.\d", cost)
+    assert "its votes: " in Reader(small.get(cost).text).text
+
+
+def test_questions_count_within_a_filter_and_are_taken_back(small):
+    page = small.get("/run/run/debates?filter=step%3A1").text
+    with RunStore.open(small.site.run("run").path) as store:
+        cyclic = store.count("cycle:yes step:1")
+    url = linked(page, "question")[f"votes formed a cycle · {cyclic}"]
+    assert url == "/run/run/debates?filter=cycle%3Ayes+%28step%3A1%29"
+    back = linked(small.get(url).text, "question")[f"votes formed a cycle · {cyclic}"]
+    assert back == "/run/run/debates?filter=step%3A1"
+    assert 'data-testid="questions"' not in small.get("/run/run/debates?filter=text%3Asolution").text
+
+
+def test_views_without_content_have_no_tab(serve, tmp_path, circle):
+    write_step(tmp_path / "run/transcripts", 5, [circle, make([[solved(4), solved(5), solved(6)]])])
+    client = serve(tmp_path / "run")
+    tabs = [
+        re.findall(r'data-testid="tab-(\w+)"', client.get(f"/run/run/debate/5.{at}").text) for at in (0, 1)
+    ]
+    assert tabs[0] == ["debate", "graph", "why", "adoption", "parse", "group", "across"]
+    assert tabs[1] == ["debate", "why", "group", "across"]
+    page = client.get("/run/run/debate/5.1/parse").text  # its address works, and it has a tab there
+    assert 'data-testid="tab-parse" aria-current="page"' in page
+
+
+def test_bars_of_a_step_lead_to_as_many_debates_as_they_say(small):
+    page = small.get("/run/run/group?step=1").text
+    bars = re.findall(r'<a href="([^"]*)" aria-label="[^"]*: (\d+) debates?" data-testid="bar">', page)
+    assert len(bars) > 2
+    for url, size in bars:
+        listed = small.get(url.replace("&amp;", "&")).text
+        assert listed.count('data-testid="row"') == int(size)
+
+
+def test_a_persona_has_the_same_mark_in_every_debate(small):
+    marks = set()
+    for id in ("0.0", "0.3", "2.1"):
+        page = small.get(f"/run/run/debate/{id}/graph").text
+        marks |= set(re.findall(r'<span class="persona (p\d)"></span>.*?drawn"> ([^<]*)<', page))
+    names = {name for _, name in marks}
+    assert len(marks) == len(names) == len({mark for mark, _ in marks}) > 1
 
 
 def test_pairs_under_attack_are_shown_with_whatever_was_said(serve, judged_run, small, hostile_texts):
@@ -458,3 +575,38 @@ def test_debates_of_an_evaluation_open_as_a_run_of_their_own(run, serve, tmp_pat
     assert client.get(f"{link}debate/0.0").status_code == 200
     for name in ("one:..:..", "one:start:..", "one:.:.", "one::", "one:start:none", "two:start:debates"):
         assert client.get(f"/run/{quote(name, safe='')}/").status_code == 404, name
+
+
+@pytest.fixture
+def configured(run, serve):
+    """The pages of a run with a configuration, so that rewards can be recomputed."""
+    (run / "config.toml").write_text(
+        '[model]\npolicy = "openai"\nname_or_path = "m"\n[train]\ngroup_size = 1\n'
+    )
+    return serve(run)
+
+
+def test_the_page_of_a_turn_shows_other_votes_and_the_commands_of_a_branch(configured, run):
+    page = configured.get("/run/run/debate/0.0/branch?turn=1.1").text
+    reader = Reader(page)
+    assert f"debate inspect {run.resolve()} branch 0.0 --turn 1.1 --text reply.txt" in reader.text
+    links = [a["href"] for tag, a in reader.tags if tag == "a" and "vote=" in a.get("href", "")]
+    with RunStore.open(run) as store:
+        votes = [vote for vote in store.debate("0.0").debate.votes if tuple(vote.judge) == (1, 1)]
+    assert len(links) == 3 - len(votes)
+    answer = configured.get(links[0])
+    assert answer.status_code == 200
+    assert "→" in Reader(answer.text).text
+    assert not (run / "branches").exists()  # a page stores nothing
+    graph = configured.get("/run/run/debate/0.0/graph").text
+    assert "/debate/0.0/branch?turn=" in graph
+
+
+@pytest.mark.parametrize(
+    "query", ["turn=0.0&vote=K7%3EM4", "turn=1.1&vote=%3Cscript%3E", "turn=1.1&branch=7.7", "turn=8.8"]
+)
+def test_a_vote_or_branch_that_does_not_exist_is_a_page_that_says_so(configured, query):
+    answer = configured.get(f"/run/run/debate/0.0/branch?{query}")
+    assert answer.status_code == 404
+    assert Reader(answer.text).text.count("<script") <= 1
+    assert {tag for tag, _ in Reader(answer.text).tags} <= {*TAGS.split()}
