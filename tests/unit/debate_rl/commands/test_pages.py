@@ -23,8 +23,6 @@ NEEDS = {
     "debate.protocol=consultancy": ["debate.num_rounds=1"],
     "debate.protocol=zero_sum": ["debate.num_rounds=1"],
     "endpoints.judge.base_url=URL": ["endpoints.judge.base_url=http://localhost:8000/v1"],
-    "env.kind=svamp": ["warm_start.solve_steps=0", "warm_start.debate_steps=0"],
-    "model.vllm.engines=2": ["model.policy=vllm"],
 }
 """What a run that a page leaves open must have for a setting."""
 OTHERS = {"stage", "strategies", "seeds", "at_once", "devices", "out", "figures", "sweep", "recipe", "key"}
@@ -62,7 +60,9 @@ def test_the_commands_of_a_page_are_there(page):
         if whole and name != "sweep":
             settings = [word for word in settings if not re.search(r"=my_\w+:", word)]
             needed = [more for word in settings for more in NEEDS.get(word, ())]
-            load_config(Config, what if what in shipped_recipes() else "quickstart", settings + needed)
+            load_config(
+                Config, what if what in shipped_recipes() else "gsm8k_qwen3_8b_1gpu", settings + needed
+            )
 
 
 def test_pages_have_many_commands():
