@@ -12,15 +12,9 @@ import typer
 
 from debate.settings import did_you_mean
 from debate_rl.commands.console import plain_console
-from debate_rl.commands.inspect_actions import (
-    ACTIONS,
-    LineOptions,
-    index_text,
-    one_run,
-    opened,
-    print_lines,
-)
+from debate_rl.commands.inspect_actions import index_text, one_run, opened, print_lines
 from debate_rl.commands.options import Command, FilterOption, example_lines, writable
+from debate_rl.inspector.actions import ACTIONS, LineOptions
 from transcripts import compile_filter
 
 
