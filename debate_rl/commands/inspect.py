@@ -47,7 +47,7 @@ def inspect(
         bool, typer.Option("--raw", help="show: print unchanged replies, including thinking.")
     ] = False,
     prompts: Annotated[bool, typer.Option("--prompts", help="show: print the prompt of each turn.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON (docs/inspector.md).")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON (docs/transcripts.md).")] = False,
     turn: Annotated[
         str | None,
         typer.Option(

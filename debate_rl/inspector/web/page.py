@@ -95,12 +95,16 @@ class Links:
 
 
 class PageRequest:
-    """A request for a page: the site, the query, and the names of the run, replay and debate, or ""."""
+    """A request for a page: the site, the query, and the names in its path, or "".
+
+    ``query``: the last value of each key; ``items``: all. ``is_json``: the address ends with ".json".
+    """
 
     def __init__(self, site: Site, request: Request) -> None:
         self.site, self.query = site, dict(request.query_params)
-        names = (str(request.path_params.get(key, "")) for key in ("name", "replay", "id"))
-        self.name, self.replay, self.id = names
+        self.items, self.is_json = request.query_params.multi_items(), request.url.path.endswith(".json")
+        names = (str(request.path_params.get(key, "")) for key in ("name", "replay", "id", "action"))
+        self.name, self.replay, self.id, self.action = names
 
     @property
     def links(self) -> Links:
