@@ -1,31 +1,37 @@
-"""Print the actions of ``debate inspect``, with a progress bar for the index and notes on stderr."""
+"""The actions of ``debate inspect``: those that only read, those that write, and how they are performed."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from msgspec import to_builtins
+
 from debate_rl.commands.console import one_line, progress_bar
-from debate_rl.inspector.actions import ACTIONS, LineOptions
-from debate_rl.inspector.plain import print_runs, printer_for
+from debate_rl.formatting import safe
+from debate_rl.inspector.actions import READING, Action, LineOptions, turn_of
+from debate_rl.inspector.plain import Printer, print_runs, print_view, printer_for
 from debate_rl.inspector.runs import find_runs, run_at
+from debate_rl.inspector.views.branches import branch_blocks
 from transcripts import RunStore, compile_filter
+from transcripts.annotations import Kind
 
 
 def print_lines(name: str, rest: Sequence[str], options: LineOptions) -> None:
     """Perform an action, by default ls. For a folder of runs without an action or options, list the runs."""
-    printer = replace(printer_for(sys.stdout), note=_note, index=index_text)
+    printer = replace(printer_for(sys.stdout), note=_remark, index=index_text)
     runs = find_runs(options.run)
-    if not name and not options.given() and run_at(options.run, runs) is None:
+    given = [option for option in SOME if getattr(options, option) not in (None, False, "")]
+    if not name and not given and run_at(options.run, runs) is None:
         from debate_rl.inspector.runs import overviews  # loads scipy
 
         print_runs(overviews(runs), printer, as_json=options.json)
         return
     action = ACTIONS[name or "ls"]
-    for option in options.given():
+    for option in given:
         if option not in action.options:
             raise ValueError(f"--{option}: {name or 'ls'} does not use this option")
     with opened(one_run(options.run)) as store:
@@ -79,6 +85,88 @@ def _bar(name: str) -> Iterator[Callable[[int, int], None]]:
         progress.stop()
 
 
-def _note(text: str) -> None:
+def _remark(text: str) -> None:
     sys.stdout.flush()
     print(one_line(text), file=sys.stderr)
+
+
+def _star(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
+    if len(rest) not in (1, 2) or rest[1:] not in ([], ["off"]):
+        raise ValueError("star: name a debate, turn or pair, as in star 12.3, and off to remove the star")
+    _annotate(store, printer, options, "star", rest[0], "" if rest[1:] else "yes")
+
+
+def _note(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
+    if len(rest) != 2:
+        raise ValueError(
+            'note: name a debate, turn or pair and quote the text: note 12.3 "hedges"; "" removes it'
+        )
+    _annotate(store, printer, options, "note", rest[0], rest[1])
+
+
+def _label(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
+    if len(rest) != 2:
+        raise ValueError(
+            'label: name a debate, turn or pair and its label: label 12.3/1.0 wrong; "" removes it'
+        )
+    _annotate(store, printer, options, "label", rest[0], rest[1])
+
+
+def _annotate(
+    store: RunStore, printer: Printer, options: LineOptions, kind: Kind, id: str, value: str
+) -> None:
+    done = store.annotate(kind, id, value, author=options.author)
+    if options.json:
+        printer.json({"schema": 1, **to_builtins(done)})
+    else:
+        printer.line(safe(f"{kind} of {id} " + (f"is {done.value!r}" if done.value else "is removed")))
+
+
+def _branch(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
+    if len(rest) != 1 or options.turn is None:
+        raise ValueError("branch: name one debate and a turn, as in branch 12.3 --turn 1.0 --vote 'K7>M4'")
+    from debate_rl.commands.branch import branch  # loads the evaluation
+
+    asked = {name: getattr(options, name) for name in ("text", "vote", "persona", "weights")}
+    found = branch(store, rest[0], turn_of(options.turn), **asked)
+    print_view(found, printer, lambda: branch_blocks(found), as_json=options.json)
+
+
+ACTIONS: Mapping[str, Action] = {
+    **READING,
+    "branch": Action(
+        _branch,
+        "ID",
+        "Change one text, vote or persona of a debate, hold later turns again with the same seeds, and show "
+        "what it changes. The branch is stored in RUN/branches.",
+        ("turn", "text", "vote", "persona", "weights"),
+        (
+            "inspect runs/mine branch 12.3 --turn 1.1 --vote 'K7>M4'",
+            "inspect runs/mine branch 12.3 --turn 1.0 --text reply.txt --weights best",
+        ),
+    ),
+    "star": Action(
+        _star,
+        "ID [off]",
+        "Star a debate (12.3), a turn (12.3/1.0, AGENT.ROUND) or a pair of solutions (12.3/0.0-1.0).",
+        ("author",),
+        ("inspect runs/mine star 12.3", "inspect runs/mine ls star:yes"),
+    ),
+    "note": Action(
+        _note,
+        "ID TEXT",
+        "Write a note on a debate, turn or pair; it replaces an earlier one, and an empty text removes it.",
+        ("author",),
+        ('inspect runs/mine note 12.3/1.0 "hedges, then guesses"',),
+    ),
+    "label": Action(
+        _label,
+        "ID LABEL",
+        "Label the solution of a turn (right, wrong), the better one of a pair (left, right, tie), or a "
+        "debate (your own words). An empty label removes it.",
+        ("author",),
+        ("inspect runs/mine label 12.3/1.0 wrong", "inspect runs/mine label 12.3/0.0-1.0 left"),
+    ),
+}
+SOME = {option for action in ACTIONS.values() for option in action.options}
+"""Options that only some actions use."""

@@ -1,6 +1,7 @@
-"""Actions that print lines or JSON: ls, show, grep, stats, why, same and others.
+"""Actions that read a run and print lines or JSON: ls, show, grep, stats, why, same and others.
 
-With ``json``, they are the JSON interface of the inspector, on the command line and in the browser.
+With ``json``, they are the JSON interface of the inspector, on the command line and in the browser. Nothing
+here may write or sample: the browser performs these actions for any GET request.
 """
 
 from __future__ import annotations
@@ -35,12 +36,15 @@ from debate_rl.inspector.views.across import (
     read,
 )
 from debate_rl.inspector.views.group import group_blocks, group_named, group_view, groups_of, groups_table
+from debate_rl.inspector.views.marks import Marker, annotations_table
 from debate_rl.inspector.views.prompts import DebatePrompts
 from debate_rl.inspector.views.replays import debate_replay_blocks, read_replay, replay_blocks, replays
 from debate_rl.inspector.views.votes import attacks_on, pair_blocks, pairs_blocks
 from debate_rl.inspector.views.why import why
 from debate_rl.inspector.views.why_text import why_blocks
+from debate_rl.replay.branches import kept_before
 from transcripts import RunStore, compile_filter
+from transcripts.frames import annotation_rows
 from transcripts.record import named
 
 PAGE = 50
@@ -59,10 +63,11 @@ class LineOptions:
     json: bool = False
     turn: str | None = None
     prompts: bool = False
-
-    def given(self) -> list[str]:
-        """Return the given options that only some actions accept."""
-        return [name for name in SOME if getattr(self, name) not in (None, False, "")]
+    author: str = ""
+    text: str | None = None
+    vote: str | None = None
+    persona: str | None = None
+    weights: str | None = None
 
 
 class Action(NamedTuple):
@@ -117,8 +122,23 @@ def _show(rest: Sequence[str], options: LineOptions, store: RunStore, printer: P
         raise ValueError("show: name a debate by step and index, as in 12.3; ls lists the debates")
     for id in rest:
         record = read(store, id, tokens=options.prompts)
-        prompts = DebatePrompts(record.debate, store.run) if options.prompts else None
-        print_debate(id, record, printer, raw=options.raw, as_json=options.json, prompts=prompts)
+        changed = kept_before(store.run, id) if options.prompts else None
+        prompts = DebatePrompts(record.debate, store.run, changed) if options.prompts else None
+        marks = Marker.of(store, id, record)
+        print_debate(id, record, printer, raw=options.raw, as_json=options.json, prompts=prompts, marks=marks)
+
+
+def _annotations(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
+    rows = list(annotation_rows(store, _both(options.filter, rest)))
+    if options.json:
+        for row in rows:
+            printer.json({"schema": 1, **row})
+    elif rows:
+        printer.blocks([annotations_table(rows)])
+    else:
+        printer.line("no stars, notes or labels; debate inspect RUN star ID gives one")
+    for fault in store.annotations().faults:
+        printer.note(f"debate: note: {fault}")
 
 
 def _grep(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
@@ -256,7 +276,7 @@ def _pairs(rest: Sequence[str], options: LineOptions, store: RunStore, printer: 
         printer.json({"schema": 1, **facts, **texts, **judged})
 
 
-ACTIONS: Mapping[str, Action] = {
+READING: Mapping[str, Action] = {
     "ls": Action(
         _list,
         "[FILTER]",
@@ -327,6 +347,11 @@ ACTIONS: Mapping[str, Action] = {
         (),
         ("inspect runs/mine pairs", "inspect runs/mine pairs 3"),
     ),
+    "annotations": Action(
+        _annotations,
+        "[FILTER]",
+        "List all stars, notes and labels, with gold grades and votes.",
+        ("filter",),
+        ("inspect runs/mine annotations", "inspect runs/mine annotations --json > labels.jsonl"),
+    ),
 }
-SOME = {option for action in ACTIONS.values() for option in action.options}
-"""Options that only some actions use."""

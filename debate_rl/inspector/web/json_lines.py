@@ -14,7 +14,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from debate_rl.inspector.actions import ACTIONS, LineOptions
+from debate_rl.inspector.actions import READING, LineOptions
 from debate_rl.inspector.plain import Printer, print_runs, search_filter
 from debate_rl.inspector.runs import overviews
 from debate_rl.inspector.web.page import PageRequest
@@ -41,10 +41,10 @@ def runs_json(request: PageRequest) -> Response:
 def action_json(request: PageRequest) -> Response:
     """Return the lines of JSON of an action. NotFound without such an action; Mistake for a wrong query."""
     name = request.action
-    if name not in ACTIONS:
-        raise NotFound(f"there is no {name}.json; there are {', '.join(f'{one}.json' for one in ACTIONS)}")
+    if name not in READING:
+        raise NotFound(f"there is no {name}.json; there are {', '.join(f'{one}.json' for one in READING)}")
     arguments = arguments_of(name)
-    options = [one for one in ACTIONS[name].options if one != "raw"]
+    options = [one for one in READING[name].options if one != "raw"]
     for key, value in request.items:
         if key not in (*arguments, *options):
             raise Mistake(f"{name}.json: {key} is none of {', '.join((*arguments, *options)) or 'its keys'}")
@@ -65,7 +65,7 @@ def action_json(request: PageRequest) -> Response:
     stream = io.StringIO()
     try:
         store = request.site.searchable(request.name, searched)
-        ACTIONS[name].do(words, LineOptions(request.name, json=True, **values), store, Printer(stream))
+        READING[name].do(words, LineOptions(request.name, json=True, **values), store, Printer(stream))
     except (FilterError, TranscriptError):
         raise
     except ValueError as error:
@@ -79,5 +79,5 @@ def arguments_of(name: str) -> Sequence[str]:
     >>> arguments_of("same"), arguments_of("grep"), arguments_of("pairs")
     (['problem', 'id'], ['words'], ['n'])
     """
-    found = dict.fromkeys(re.findall("[A-Z]+", ACTIONS[name].arguments))
+    found = dict.fromkeys(re.findall("[A-Z]+", READING[name].arguments))
     return [one.lower() for one in found if one != "FILTER"]

@@ -5,8 +5,8 @@ import shlex
 
 import pytest
 
+from debate_rl.commands.inspect_actions import ACTIONS
 from debate_rl.commands.main import COMMANDS, MOVED, examples, loaded, named
-from debate_rl.inspector.actions import ACTIONS
 
 EXAMPLES = [line for name in COMMANDS for line in examples(name)]
 EXAMPLES += [line for action in ACTIONS.values() for line in action.examples]
