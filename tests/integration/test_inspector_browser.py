@@ -16,7 +16,7 @@ import pytest
 from debate_rl.runs.folder import locked
 from transcripts import RunStore, TurnAdvantages, write_step
 
-VIEWS = ("", "/graph", "/adoption", "/parse", "/tokens", "/why", "/prompt")
+VIEWS = ("", "/graph", "/adoption", "/parse", "/tokens", "/why", "/prompt", "/branch")
 
 
 @contextmanager

@@ -16,6 +16,13 @@ from debate_rl.inspector.runs import config_of, evaluation_of, metrics_of, overv
 from debate_rl.inspector.views import adoption_view, debate_view, token_view, vote_graphs
 from debate_rl.inspector.views.across import across, across_blocks, compare, comparison_blocks
 from debate_rl.inspector.views.across import read as read_debate
+from debate_rl.inspector.views.branches import (
+    branch_blocks,
+    branches_of,
+    stored_branch,
+    vote_effect,
+    what_if_blocks,
+)
 from debate_rl.inspector.views.debate import DebateView
 from debate_rl.inspector.views.debate_blocks import answers_blocks, debate_blocks, turns_by_round
 from debate_rl.inspector.views.group import (
@@ -35,9 +42,12 @@ from debate_rl.inspector.views.tokens import token_blocks
 from debate_rl.inspector.views.votes import attacks_on, pair_blocks, pairs_blocks, votes_blocks, wrong_votes
 from debate_rl.inspector.views.why import why
 from debate_rl.inspector.views.why_text import why_blocks
+from debate_rl.inspector.web.json_lines import action_json, runs_json
 from debate_rl.inspector.web.page import PageRequest, address, show
 from debate_rl.inspector.web.site import Busy, NotFound
 from debate_rl.judge_attack.pairs import hack_gaps, judged_steps, watched_judge
+from debate_rl.replay.branches import kept_before
+from debate_rl.replay.scheme import scheme_of
 from transcripts import Record, StepRow
 from transcripts.annotations import KINDS, Place
 from transcripts.errors import FieldError
@@ -363,7 +373,8 @@ def _rounds(request: PageRequest, record: Record, view: DebateView, turn: TurnId
     )
     shown = range(first, min(held, first + fit))
     head, *rest = debate_blocks(view, shown, whole=request.turn("full"), marks=_marker(request, record))
-    return [*_faults(request), head, *wrong_votes(view, vote_graphs(record)), *rest, *ways]
+    branches = branches_of(request.store.run, view)
+    return [*_faults(request), head, *wrong_votes(view, vote_graphs(record)), *rest, *ways, *branches]
 
 
 def _votes(request: PageRequest, record: Record, view: DebateView, turn: TurnId) -> list[Block]:
@@ -392,19 +403,45 @@ def _tokens(request: PageRequest, record: Record, view: DebateView, turn: TurnId
 
 def _why(request: PageRequest, record: Record, view: DebateView, turn: TurnId) -> list[Block]:
     if ":" in request.id:
-        raise NotFound(f"debate {request.id} is from an evaluation, which has no rewards")
+        raise NotFound(f"debate {request.id} is not of the training, whose rewards this page explains")
     config, note = config_of(request.store.run)
     return why_blocks(why(request.store, config, request.id, turn, note=note))
 
 
+def _branch(request: PageRequest, record: Record, view: DebateView, turn: TurnId) -> list[Block]:
+    """Return the effect of another vote or of a stored branch, or the ways to branch the debate at a turn."""
+    store, vote, branch = request.store, request.query.get("vote", ""), request.query.get("branch", "")
+    if ":" in request.id:
+        raise NotFound(f"debate {request.id} is not of the training: it cannot be branched")
+    config, note = config_of(store.run)
+    if not vote and not branch:
+        notes = [Line(f"note: {note}", "notice", name="note")] if note else []
+        return [*notes, *what_if_blocks(store.run, record, view, turn)]
+    if config is None:
+        raise NotFound(note)
+    scheme = scheme_of(config)
+    try:
+        found = (
+            stored_branch(store, scheme, branch)
+            if branch
+            else vote_effect(store, scheme, request.id, turn, vote)
+        )
+    except ValueError as error:
+        raise NotFound(str(error)) from error
+    return branch_blocks(found)
+
+
 def _prompt(request: PageRequest, record: Record, view: DebateView, turn: TurnId) -> list[Block]:
-    return prompt_blocks(view, DebatePrompts(record.debate, request.store.run), turn)
+    run = request.store.run
+    return prompt_blocks(view, DebatePrompts(record.debate, run, kept_before(run, request.id)), turn)
 
 
 PAGES: dict[str, Page] = {
     "/": front,
     "/run/{name}/": steps,
+    "/runs.json": runs_json,
     "/run/{name}/metrics.json": metrics_json,
+    "/run/{name}/{action}.json": action_json,
     "/run/{name}/settings": settings,
     "/run/{name}/evaluations": evaluations,
     "/run/{name}/group": step_groups,
@@ -419,6 +456,7 @@ PAGES: dict[str, Page] = {
     ),
     "/run/{name}/debate/{id}/tokens": debate_page("tokens", "Tokens", _tokens, of_turn=True),
     "/run/{name}/debate/{id}/why": debate_page("why", "Why this reward?", _why, of_turn=True),
+    "/run/{name}/debate/{id}/branch": debate_page("branch", "What if?", _branch, of_turn=True),
     "/run/{name}/debate/{id}/prompt": debate_page("prompt", "Prompt", _prompt, of_turn=True),
     "/run/{name}/across": same_problem,
     "/run/{name}/pairs": judge_pairs,

@@ -23,7 +23,7 @@ from ..conftest import judged, make, solved
 
 starlette = pytest.importorskip("starlette.testclient")
 
-VIEWS = ("", "/graph", "/adoption", "/parse", "/tokens", "/why", "/prompt")
+VIEWS = ("", "/graph", "/adoption", "/parse", "/tokens", "/why", "/prompt", "/branch")
 TAGS = (
     "a abbr article b body br button caption circle code dd del details dialog div dl dt figcaption figure "
     "footer form g h1 h2 h3 head header html input ins kbd label li link main mark meta nav noscript ol p "
@@ -575,3 +575,38 @@ def test_debates_of_an_evaluation_open_as_a_run_of_their_own(run, serve, tmp_pat
     assert client.get(f"{link}debate/0.0").status_code == 200
     for name in ("one:..:..", "one:start:..", "one:.:.", "one::", "one:start:none", "two:start:debates"):
         assert client.get(f"/run/{quote(name, safe='')}/").status_code == 404, name
+
+
+@pytest.fixture
+def configured(run, serve):
+    """The pages of a run with a configuration, so that rewards can be recomputed."""
+    (run / "config.toml").write_text(
+        '[model]\npolicy = "openai"\nname_or_path = "m"\n[train]\ngroup_size = 1\n'
+    )
+    return serve(run)
+
+
+def test_the_page_of_a_turn_shows_other_votes_and_the_commands_of_a_branch(configured, run):
+    page = configured.get("/run/run/debate/0.0/branch?turn=1.1").text
+    reader = Reader(page)
+    assert f"debate inspect {run.resolve()} branch 0.0 --turn 1.1 --text reply.txt" in reader.text
+    links = [a["href"] for tag, a in reader.tags if tag == "a" and "vote=" in a.get("href", "")]
+    with RunStore.open(run) as store:
+        votes = [vote for vote in store.debate("0.0").debate.votes if tuple(vote.judge) == (1, 1)]
+    assert len(links) == 3 - len(votes)
+    answer = configured.get(links[0])
+    assert answer.status_code == 200
+    assert "→" in Reader(answer.text).text
+    assert not (run / "branches").exists()  # a page stores nothing
+    graph = configured.get("/run/run/debate/0.0/graph").text
+    assert "/debate/0.0/branch?turn=" in graph
+
+
+@pytest.mark.parametrize(
+    "query", ["turn=0.0&vote=K7%3EM4", "turn=1.1&vote=%3Cscript%3E", "turn=1.1&branch=7.7", "turn=8.8"]
+)
+def test_a_vote_or_branch_that_does_not_exist_is_a_page_that_says_so(configured, query):
+    answer = configured.get(f"/run/run/debate/0.0/branch?{query}")
+    assert answer.status_code == 404
+    assert Reader(answer.text).text.count("<script") <= 1
+    assert {tag for tag, _ in Reader(answer.text).tags} <= {*TAGS.split()}
