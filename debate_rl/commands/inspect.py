@@ -58,7 +58,25 @@ def inspect(
         str | None,
         typer.Option(
             metavar="AGENT.ROUND",
-            help="why: explain this turn; agents and rounds count from 0; default: 0.0.",
+            help="why, branch: use this turn; agents and rounds count from 0; default for why: 0.0.",
+        ),
+    ] = None,
+    text: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="branch: replace the turn's text by this file; - is stdin."),
+    ] = None,
+    vote: Annotated[
+        str | None,
+        typer.Option(metavar="'K7>M4'", help="branch: replace the turn's vote on two handles; = is a tie."),
+    ] = None,
+    persona: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="branch: give the agent this persona from the turn on."),
+    ] = None,
+    weights: Annotated[
+        str | None,
+        typer.Option(
+            help="branch: hold later turns with newest (default), best, start, or the step of a checkpoint."
         ),
     ] = None,
     web: Annotated[bool, typer.Option("--web", help="Show the debates in a browser.")] = False,
@@ -73,6 +91,12 @@ def inspect(
         typer.Option(min=0, max=65535, help="--web: use this port; default: 8123; 0: any free port."),
     ] = None,
     open: Annotated[bool, typer.Option("--open", help="--web: open the browser.")] = False,
+    author: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="star, note, label and --web: store this name with what you write."
+        ),
+    ] = "",
     export: Annotated[
         str | None,
         typer.Option(
@@ -92,7 +116,9 @@ def inspect(
             raise ValueError(f"{name}: only has an effect with --web; add --web")
     if web and export:
         raise ValueError("--web and --export: give only one of them")
-    if (web or export) and (words or json or raw or prompts or after is not None or turn is not None):
+    of_branch = {"text": text, "vote": vote, "persona": persona, "weights": weights}
+    others = (after, turn, *of_branch.values())
+    if (web or export) and (words or json or raw or prompts or any(one is not None for one in others)):
         raise ValueError(
             "--web and --export allow --filter but no ACTION; --export also allows --limit and --newest"
         )
@@ -104,13 +130,16 @@ def inspect(
 
         address = {"host": host or "127.0.0.1", "port": PORT if port is None else port}
         with suppress(KeyboardInterrupt):  # Ctrl-C ends the server
-            serve(run, filter=filter, open_browser=open, **address)
+            serve(run, filter=filter, open_browser=open, author=author, **address)
     elif not action and not json and sys.stdin.isatty() and sys.stdout.isatty():
         from debate_rl.inspector.terminal import run_terminal
 
         run_terminal(run, filter)
     else:
-        print_lines(action, rest, LineOptions(run, filter, limit, after, newest, raw, json, turn, prompts))
+        options = LineOptions(
+            run, filter, limit, after, newest, raw, json, turn, prompts, author, **of_branch
+        )
+        print_lines(action, rest, options)
 
 
 def _write_page(run: str, filter: str, file: str, limit: int | None, *, newest: bool) -> None:

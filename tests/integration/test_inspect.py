@@ -107,7 +107,7 @@ def test_export_says_what_it_wrote_and_what_more_there_is(debate_command, run, t
     [
         (
             "run look",
-            "ACTION is one of ls, show, grep, stats, why, same, group, replays, evaluations,",
+            "ACTION is one of ls, show, grep, stats, why, branch, same, group,",
         ),
         ("run show 9.0", "run: no debate 9.0; there are steps 0 to 1"),
         ("run show x", "'x' is not a debate"),
@@ -142,3 +142,47 @@ def test_a_wrong_filter_is_shown_with_a_caret(inspect, words):
     first, *shown = err.splitlines()
     assert (code, out, "filter, character 7: winner must be one of" in first) == (2, "", True)
     assert shown == ["  winner:wron", "         ^"]
+
+
+def test_a_branch_held_by_the_weights_of_its_debate_is_the_same_debate(inspect, folder):
+    """Step 1 was held by the weights after one step: the same persona asks for all turns again."""
+    with RunStore.open(folder / "run") as store:
+        debate = store.debate("1.0").debate
+    own = debate.personas[0].name
+    code, out, _ = inspect(
+        "run", "branch", "1.0", "--turn", "0.0", "--persona", own, "--weights", "1", "--json"
+    )
+    view = json.loads(out)
+    assert (code, view["id"], view["weights"]) == (0, "1.0", "step_000001")
+    assert len(view["turns"]) == len(debate.turns)
+    assert not any(turn["new"] for turn in view["turns"])
+    assert all(old == new for turn in view["turns"] for old, new in turn["advantages"].values())
+
+
+def test_a_branch_holds_later_turns_again_and_is_opened_by_its_id(inspect, folder, tmp_path):
+    (tmp_path / "reply.txt").write_text("<solution>\\boxed{1}</solution>")
+    command = ("run", "branch", "1.1", "--turn", "2.1", "--text", tmp_path / "reply.txt")
+    code, out, err = inspect(*command, "--weights", "best")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "has no weights 'best'; use newest" in err
+    code, out, _ = inspect(*command, "--json")
+    view = json.loads(out)
+    assert code == 0
+    assert next(turn["turn"] for turn in view["turns"] if turn["new"]) == [2, 1]
+    assert all(turn["turn"][1] >= 1 for turn in view["turns"] if turn["new"])
+    ref = f"branches:{view['id']}"
+    shown = json.loads(inspect("run", "show", ref, "--json").out)
+    [text] = [turn["text"] for turn in shown["turns"] if turn["id"] == [2, 1]]
+    assert text == "<solution>\\boxed{1}</solution>"
+    assert inspect("run/branches", "ls").out.splitlines()[-1].split()[0] == view["id"]
+
+    for words, reason in (
+        (("--turn", "2.1"), "give one of --text FILE, --vote 'K7>M4' and --persona NAME"),
+        ((), "name one debate and a turn"),
+        (("--turn", "9.0", "--vote", "K7>M4"), "no turn 9.0; there are"),
+        (("--turn", "0.0", "--vote", "K7>M4"), "no vote on K7 and M4 was asked for"),
+        (("--turn", "0.0", "--persona", "Nobody"), "--persona Nobody: is none of"),
+    ):
+        code, _, err = inspect("run", "branch", "1.1", *words)
+        assert (code, reason in err, err.count("\n")) == (2, True, 1)
+    assert inspect("run", "ls", "--vote", "K7>M4").err == "debate: --vote: ls does not use this option\n"

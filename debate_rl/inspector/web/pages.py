@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
+from urllib.parse import quote
 
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
@@ -15,6 +16,13 @@ from debate_rl.inspector.runs import before_training, config_of, evaluation_of, 
 from debate_rl.inspector.views import adoption_view, debate_view, token_view, vote_graphs
 from debate_rl.inspector.views.across import across, across_blocks, compare, comparison_blocks
 from debate_rl.inspector.views.across import read as read_debate
+from debate_rl.inspector.views.branches import (
+    branch_blocks,
+    branches_of,
+    stored_branch,
+    vote_effect,
+    what_if_blocks,
+)
 from debate_rl.inspector.views.debate import DebateView
 from debate_rl.inspector.views.debate_blocks import answers_blocks, debate_blocks, turns_by_round
 from debate_rl.inspector.views.group import (
@@ -26,6 +34,7 @@ from debate_rl.inspector.views.group import (
     reward_histograms,
 )
 from debate_rl.inspector.views.identity import identity_line, parts_blocks, report_of, settings_blocks
+from debate_rl.inspector.views.marks import Marker
 from debate_rl.inspector.views.parsing import parsing_blocks
 from debate_rl.inspector.views.prompts import DebatePrompts, prompt_blocks
 from debate_rl.inspector.views.replays import debate_replay_blocks, read_replay, replay_blocks, replays
@@ -36,7 +45,11 @@ from debate_rl.inspector.views.why_text import why_blocks
 from debate_rl.inspector.web.page import PageRequest, address, show
 from debate_rl.inspector.web.site import Busy, NotFound
 from debate_rl.judge_attack.pairs import hack_gaps, judged_steps, watched_judge
+from debate_rl.replay.branches import kept_before
+from debate_rl.replay.scheme import scheme_of
 from transcripts import Record, StepRow
+from transcripts.annotations import KINDS, Place
+from transcripts.errors import FieldError
 from transcripts.filters.fields import FIELDS
 from transcripts.filters.parse import quoted
 from transcripts.filters.questions import QUESTIONS
@@ -317,6 +330,27 @@ def debate_page(kind: str, title: str, read: ReadBlocks, *, of_turn: bool = Fals
     return page
 
 
+def mark(request: PageRequest, form: Mapping[str, str]) -> Response:
+    """Give the debate or a part of it a star, label or note, and return to the page."""
+    kind, id, value = (form.get(name, "") for name in ("kind", "id", "value"))
+    if kind not in KINDS or Place.of(id).debate != request.id:
+        raise FieldError("kind" if kind not in KINDS else "id", "is not of this page")
+    plain = value.replace("\r\n", "\n")  # browsers send lines of text with \r\n
+    request.store.annotate(kind, id, plain, author=request.site.author)
+    anchor = form.get("anchor", "")
+    return RedirectResponse(request.address + (f"#{quote(anchor)}" if anchor else ""), 303)
+
+
+def _marker(request: PageRequest, record: Record) -> Marker | None:
+    return Marker.of(request.store, request.id, record, every=True)
+
+
+def _faults(request: PageRequest) -> list[Block]:
+    """Return a line for each annotation that cannot be read."""
+    faults = request.store.annotations().faults[:20]
+    return [Line(fault, "notice", name="fault") for fault in faults]
+
+
 def _empty(request: PageRequest, record: Record, view: DebateView) -> set[str]:
     """Return the views of a debate that would show nothing."""
     there = {
@@ -364,8 +398,9 @@ def _rounds(request: PageRequest, record: Record, view: DebateView, turn: TurnId
         ("Later rounds", to_debate(view.id, round=first + fit), held > first + fit),
     )
     shown = range(first, min(held, first + fit))
-    head, *rest = debate_blocks(view, shown, whole=request.turn("full"))
-    return [head, *wrong_votes(view, vote_graphs(record)), *rest, *ways]
+    head, *rest = debate_blocks(view, shown, whole=request.turn("full"), marks=_marker(request, record))
+    branches = branches_of(request.store.run, view)
+    return [*_faults(request), head, *wrong_votes(view, vote_graphs(record)), *rest, *ways, *branches]
 
 
 def _votes(request: PageRequest, record: Record, view: DebateView, turn: TurnId) -> list[Block]:
@@ -377,7 +412,7 @@ def _votes(request: PageRequest, record: Record, view: DebateView, turn: TurnId)
     others = [graph.round for graph in graphs if graph not in shown]
     links = {other: to_debate(view.id, "graph", round=other) for other in others}
     ways = _ways(*((f"Votes on {view.round_name(other)}", link, True) for other, link in links.items()))
-    return [*votes_blocks(view, shown), *ways]
+    return [*_faults(request), *votes_blocks(view, shown, _marker(request, record)), *ways]
 
 
 def _tokens(request: PageRequest, record: Record, view: DebateView, turn: TurnId) -> list[Block]:
@@ -394,13 +429,37 @@ def _tokens(request: PageRequest, record: Record, view: DebateView, turn: TurnId
 
 def _why(request: PageRequest, record: Record, view: DebateView, turn: TurnId) -> list[Block]:
     if ":" in request.id:
-        raise NotFound(f"debate {request.id} is from an evaluation, which has no rewards")
+        raise NotFound(f"debate {request.id} is not of the training, whose rewards this page explains")
     config, note = config_of(request.store.run)
     return why_blocks(why(request.store, config, request.id, turn, note=note))
 
 
+def _branch(request: PageRequest, record: Record, view: DebateView, turn: TurnId) -> list[Block]:
+    """Return the effect of another vote or of a stored branch, or the ways to branch the debate at a turn."""
+    store, vote, branch = request.store, request.query.get("vote", ""), request.query.get("branch", "")
+    if ":" in request.id:
+        raise NotFound(f"debate {request.id} is not of the training: it cannot be branched")
+    config, note = config_of(store.run)
+    if not vote and not branch:
+        notes = [Line(f"note: {note}", "notice", name="note")] if note else []
+        return [*notes, *what_if_blocks(store.run, record, view, turn)]
+    if config is None:
+        raise NotFound(note)
+    scheme = scheme_of(config)
+    try:
+        found = (
+            stored_branch(store, scheme, branch)
+            if branch
+            else vote_effect(store, scheme, request.id, turn, vote)
+        )
+    except ValueError as error:
+        raise NotFound(str(error)) from error
+    return branch_blocks(found)
+
+
 def _prompt(request: PageRequest, record: Record, view: DebateView, turn: TurnId) -> list[Block]:
-    return prompt_blocks(view, DebatePrompts(record.debate, request.store.run), turn)
+    run = request.store.run
+    return prompt_blocks(view, DebatePrompts(record.debate, run, kept_before(run, request.id)), turn)
 
 
 PAGES: dict[str, Page] = {
@@ -423,6 +482,7 @@ PAGES: dict[str, Page] = {
     ),
     "/run/{name}/debate/{id}/tokens": debate_page("tokens", "Tokens", _tokens, of_turn=True),
     "/run/{name}/debate/{id}/why": debate_page("why", "Why this reward?", _why, of_turn=True),
+    "/run/{name}/debate/{id}/branch": debate_page("branch", "What if?", _branch, of_turn=True),
     "/run/{name}/debate/{id}/prompt": debate_page("prompt", "Prompt", _prompt, of_turn=True),
     "/run/{name}/across": same_problem,
     "/run/{name}/pairs": judge_pairs,
@@ -430,3 +490,5 @@ PAGES: dict[str, Page] = {
     "/run/{name}/replays/{replay}": replay,
 }
 """The pages by their addresses."""
+FORMS = {f"/run/{{name}}/debate/{{id}}{view}": mark for view in ("", "/graph")}
+"""What a form of a page does, by the address of the page."""

@@ -12,6 +12,7 @@ from threading import Lock
 from typing import Any, TypeVar
 
 from debate_rl.inspector.runs import FoundRun, find_runs, run_at
+from debate_rl.replay.branches import FOLDER as BRANCHES
 from transcripts import RunStore, TranscriptError, compile_filter
 from transcripts.filters.questions import QUESTIONS
 
@@ -49,9 +50,10 @@ class _Served:
 
 
 class Site:
-    """The runs at a path, by name. ``is_one_run``: the path is a single run."""
+    """The runs at a path, by name. ``is_one_run``: the path is a single run. ``author``: of annotations."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, author: str = "") -> None:
+        self.author = author
         self._path, self._lock = path, Lock()
         self._runs: tuple[FoundRun, ...] = ()
         self._looked = -FRESH_S
@@ -59,7 +61,7 @@ class Site:
         self._open: dict[str, _Served] = {}
         self._closed = False
         self._answers: dict[tuple[object, ...], Future[Any]] = {}
-        self._counts: dict[tuple[str, str, int], list[int]] = {}
+        self._counts: dict[tuple[str, str, int, int], list[int]] = {}
         self._workers, self._openers = ThreadPoolExecutor(3, "search"), ThreadPoolExecutor(8, "open")
         self.is_one_run = run_at(path, self.runs()) is not None  # raises now if the path is wrong
 
@@ -89,17 +91,18 @@ class Site:
         return found
 
     def _part(self, name: str) -> FoundRun | None:
-        """Return a part of an evaluation, which has the name RUN:EVALUATION:PART, as a run."""
+        """Return a part of an evaluation (RUN:EVALUATION:PART), or a run's branches, as a run."""
         run, *rest = name.rsplit(":", 2)
         base = next((one for one in self.runs() if one.name == run), None)
+        inside = ["evaluations", *rest] if len(rest) == 2 else rest
         if (
             base is None
-            or len(rest) != 2
+            or (len(rest) != 2 and rest != [BRANCHES])
             or any(part in ("", "..") or Path(part).name != part for part in rest)
         ):
             return None
         with suppress(TranscriptError):
-            return replace(find_runs(base.path.joinpath("evaluations", *rest))[0], name=name)
+            return replace(find_runs(base.path.joinpath(*inside))[0], name=name)
         return None
 
     def store(self, name: str) -> RunStore:
@@ -160,7 +163,7 @@ class Site:
             with RunStore.open(store.run) as own:
                 return work(own)
 
-        known = (name, filter, key, store.count())
+        known = (name, filter, key, store.count(), store.annotations().lines)
         with self._lock:
             if known not in self._answers:
                 while len(self._answers) >= KEPT_ANSWERS:
@@ -177,7 +180,7 @@ class Site:
         if compile_filter(within).words:
             return None
         store = self.store(name)
-        known = (name, within, store.count())
+        known = (name, within, store.count(), store.annotations().lines)
         with self._lock:
             found = self._counts.get(known)
         if found is None:
