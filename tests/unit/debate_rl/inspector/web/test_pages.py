@@ -34,10 +34,10 @@ TAGS = (
 """The tags of our templates; those of a model would be others."""
 ATTRIBUTES = (
     "action aria-current aria-hidden aria-label aria-labelledby aria-pressed autocapitalize autocomplete "
-    "charset checked class colspan content cx cy d data-fields data-go data-item data-key data-live data- "
-    "mark data-page data-refresh data-testid data-total data-truth defer display dy for height hidden href "
-    "http-equiv id lang max maxlength method name placeholder points preserveaspectratio r rel role rows "
-    "scope spellcheck src stretchy tabindex title type value viewbox width x y"
+    "charset checked class colspan content cx cy d data- data-fields data-go data-item data-key data-live "
+    "data-mark data-page data-refresh data-testid data-total data-truth defer display dy for height hidden "
+    "href http-equiv id lang mark max maxlength method name placeholder points preserveaspectratio r rel "
+    "role rows scope spellcheck src stretchy tabindex title type value viewbox width x y"
 )
 
 
