@@ -12,15 +12,9 @@ import typer
 
 from debate.settings import did_you_mean
 from debate_rl.commands.console import plain_console
-from debate_rl.commands.inspect_actions import (
-    ACTIONS,
-    LineOptions,
-    index_text,
-    one_run,
-    opened,
-    print_lines,
-)
+from debate_rl.commands.inspect_actions import ACTIONS, index_text, one_run, opened, print_lines
 from debate_rl.commands.options import Command, FilterOption, example_lines, writable
+from debate_rl.inspector.actions import LineOptions
 from transcripts import compile_filter
 
 
@@ -53,7 +47,7 @@ def inspect(
         bool, typer.Option("--raw", help="show: print unchanged replies, including thinking.")
     ] = False,
     prompts: Annotated[bool, typer.Option("--prompts", help="show: print the prompt of each turn.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON (docs/inspector.md).")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON (docs/transcripts.md).")] = False,
     turn: Annotated[
         str | None,
         typer.Option(

@@ -1,7 +1,10 @@
 """``debate inspect`` of a trained run, in this process."""
 
 import json
+import re
 import shlex
+import shutil
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +12,8 @@ from debate_rl.engines import make_policy
 from debate_rl.inspector.runs import config_of
 from debate_rl.inspector.views.prompts import DebatePrompts
 from debate_rl.inspector.views.why import why
+from debate_rl.inspector.web.app import AccessPolicy, make_app
+from debate_rl.inspector.web.site import Site
 from transcripts import RunStore
 
 
@@ -69,6 +74,88 @@ def test_each_action_says_it_in_lines_and_in_json(inspect, folder, words, shown,
     assert key in json.loads(inspect("run", *words, "--json").out)
 
 
+DOCUMENTED = re.findall(
+    r"^\| `([^`]*)`(?: of runs)? \| `(/run[^`]*)` \| (.*) \|$",
+    (Path(__file__).parents[2] / "docs/transcripts.md").read_text(encoding="utf-8"),
+    re.MULTILINE,
+)
+
+
+def test_the_browser_and_the_command_line_have_one_documented_json(inspect, debate_command, folder):
+    client = pytest.importorskip("starlette.testclient")
+    debate_command("replay", "run", "rewards.format_penalty=-2.0")
+    with RunStore.open(folder / "run") as store:
+        problem = store.debate("0.0").debate.problem.id
+    [replay, *_] = [path.name for path in (folder / "run" / "replays").iterdir()]
+    inspect("run", "star", "0.1")
+    evaluation = folder / "run/evaluations/start-1"
+    shutil.copytree(folder / "run/transcripts", evaluation / "debates")
+    (evaluation / "evaluation.json").write_text('{"of": {"weights": null}}')
+    site = Site(folder / "run")
+    browser = client.TestClient(make_app(site, AccessPolicy.of("127.0.0.1")), base_url="http://127.0.0.1")
+    words = {
+        "ls [FILTER]": "ls",
+        "ls": "",  # of runs
+        "show ID...": "show 0.1",
+        "grep WORDS": "grep 1",
+        "stats": "stats",
+        "why ID": "why 0.1 --turn 0.1",
+        "group STEP [PROBLEM]": "group 1",
+        "same PROBLEM": f"same {problem}",
+        "same PROBLEM ID ID": f"same {problem} 0.0 0.1",
+        "replays": "replays",
+        "replays NAME": f"replays {replay}",
+        "annotations [FILTER]": "annotations",
+        "evaluations": "evaluations",
+        "pairs": "pairs",
+    }
+    real = {"NAME": "run", "12.3": "0.1", "step=3": "step=1", "problem=ID": f"problem={problem}"}
+    real |= {"id=3.1&id=4.0": "id=0.0&id=0.1", "name=": f"name={replay}", "words=": "words=1"}
+    assert [action for action, *_ in DOCUMENTED] == [*words]
+    for action, address, fields in DOCUMENTED:
+        for old, new in real.items():
+            address = address.replace(old, new)
+        answer, run = (
+            browser.get(address),
+            [folder / ("" if action == "ls" else "run"), *words[action].split()],
+        )
+        if action == "pairs":  # this run has none
+            assert "has no judge pairs" in answer.json()["error"]
+            continue
+        said = inspect(*run, "--json").out
+        assert (answer.status_code, answer.text) == (200, said), address
+        found = json.loads(said.splitlines()[0])
+        named = re.findall(r"`(\w+)`", re.sub(r"\([^)]*\)|;.*", "", fields))
+        assert {name for name in named if name not in found} == set(), (address, [*found])
+    for made in ("replays", "evaluations"):  # other tests share the run
+        shutil.rmtree(folder / "run" / made)
+    (folder / "run/annotations.jsonl").unlink()
+
+
+@pytest.mark.parametrize(
+    ("address", "status", "words"),
+    [
+        ("ls.json?filter=winner:wron", 400, "winner must be one of"),
+        ("ls.json?limit=0", 400, "limit='0' must be a whole number of 1 or more"),
+        ("ls.json?raw=1", 400, "raw is none of limit, after, newest, filter"),
+        ("show.json", 400, "show: name a debate by step and index"),
+        ("show.json?id=9.0", 404, "no debate 9.0"),
+        ("show.json?id=0.0&prompts=yes", 400, "prompts='yes' must be 1"),
+        ("why.json?id=0.0&turn=x", 400, "--turn 'x'"),
+        ("group.json?step=99999999999999999999", 400, "99999999999999999999"),
+        ("replays.json?name=../../x", 404, "no replay '../../x'"),
+        ("star.json?id=0.0", 404, "there is no star.json; there are ls.json, "),
+        ("branch.json?id=0.0&turn=0.0&vote=A>B", 404, "there is no branch.json"),
+    ],
+)
+def test_a_mistake_in_an_address_of_json_is_json(folder, address, status, words):
+    client = pytest.importorskip("starlette.testclient")
+    app = make_app(Site(folder / "run"), AccessPolicy.of("127.0.0.1"))
+    answer = client.TestClient(app, base_url="http://127.0.0.1").get(f"/run/run/{address}")
+    assert (answer.status_code, answer.headers["content-type"]) == (status, "application/json")
+    assert words in answer.json()["error"]
+
+
 def test_every_turn_is_explained_as_stored_and_its_prompt_is_the_one_that_was_read(folder):
     config, _ = config_of(folder / "run")
     _, _, policy = make_policy(config)
@@ -107,7 +194,7 @@ def test_export_says_what_it_wrote_and_what_more_there_is(debate_command, run, t
     [
         (
             "run look",
-            "ACTION is one of ls, show, grep, stats, why, branch, same, group,",
+            "ACTION is one of ls, show, grep, stats, why, same, group, replays,",
         ),
         ("run show 9.0", "run: no debate 9.0; there are steps 0 to 1"),
         ("run show x", "'x' is not a debate"),

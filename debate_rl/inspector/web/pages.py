@@ -42,6 +42,7 @@ from debate_rl.inspector.views.tokens import token_blocks
 from debate_rl.inspector.views.votes import attacks_on, pair_blocks, pairs_blocks, votes_blocks, wrong_votes
 from debate_rl.inspector.views.why import why
 from debate_rl.inspector.views.why_text import why_blocks
+from debate_rl.inspector.web.json_lines import action_json, runs_json
 from debate_rl.inspector.web.page import PageRequest, address, show
 from debate_rl.inspector.web.site import Busy, NotFound
 from debate_rl.judge_attack.pairs import hack_gaps, judged_steps, watched_judge
@@ -438,7 +439,9 @@ def _prompt(request: PageRequest, record: Record, view: DebateView, turn: TurnId
 PAGES: dict[str, Page] = {
     "/": front,
     "/run/{name}/": steps,
+    "/runs.json": runs_json,
     "/run/{name}/metrics.json": metrics_json,
+    "/run/{name}/{action}.json": action_json,
     "/run/{name}/settings": settings,
     "/run/{name}/evaluations": evaluations,
     "/run/{name}/group": step_groups,
