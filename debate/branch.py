@@ -119,6 +119,13 @@ def _with_vote(debate: Debate, judge: Turn, vote: NewVote) -> Debate:
         )
     cast = [one for one in debate.votes if one.judge == judge.id]
     pair = {left, right}
+    held = [one for one in cast if {one.left, one.right} == pair]
+    turned = {"left": "right", "right": "left", "tie": "tie"}[vote.outcome]
+    same = [vote.outcome if one.left == left else turned for one in held]
+    if len(held) == 1 and [one.outcome for one in held] == same:
+        raise BranchError(
+            f"turn {_named(judge.id)}: this is its vote on {vote.left} and {vote.right} already"
+        )
     at = next((n for n, one in enumerate(cast) if {one.left, one.right} == pair), len(cast))
     rest = [one for one in cast[at:] if {one.left, one.right} != pair]
     new = [*cast[:at], Vote(judge.id, left, right, vote.outcome), *rest]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import chain, combinations
 from pathlib import Path
 from typing import TypeAlias
 
@@ -23,6 +23,7 @@ from debate_rl.inspector.blocks import (
     Table,
     Text,
     Words,
+    cut,
     grade,
     to_debate,
     to_turn,
@@ -49,6 +50,7 @@ from transcripts.record import named
 OldNew: TypeAlias = tuple[float | None, float | None]
 MOST_MOVED = 200
 """Maximum number of turns of other debates that are shown."""
+MOST_PAIRS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,55 +143,50 @@ def branch_blocks(view: BranchView) -> list[Block]:
     blocks: list[Block] = [
         Line((link, f", {view.change}{by}", *stored), name="origin"),
         *(Line(f"note: {note}", "notice", name="note") for note in view.notes),
-        _turns_table(view),
+        *_turns(view),
     ]
     if view.others:
-        rows = [
-            (
-                Span(f"{one.id} {named(one.turn)}", link=to_turn(one.id, one.turn)),
-                *_cells(one.advantages, ADVANTAGES),
-            )
-            for one in view.others[:MOST_MOVED]
-        ]
-        heads = ("turn", *(f">{name}" for name in ADVANTAGES))
+        parts = _moving(view.others, "advantages", ADVANTAGES)
+        rows: list[Sequence[Words]] = []
+        for one in view.others[:MOST_MOVED]:
+            link = Span(f"{one.id} {named(one.turn)}", link=to_turn(one.id, one.turn))
+            rows.append((link, *_cells(one.advantages, parts)))
+        table = Table(("turn", *(f">{name} advantage" for name in parts)), rows, name="moved", kind="plain")
         about = f"{counted(len(view.others), 'turn')} of other debates of the group: new advantages"
         why = Line("the branch changes the baseline or the spread that these turns share with it", "faint")
-        blocks.append(Section(about, [why, Table(heads, rows, name="moved", kind="plain")]))
+        blocks.append(Section(about, [why, table]))
     else:
         blocks.append(Line("no advantage of another debate of the group changes", "faint", name="unmoved"))
     return [*blocks, Section("Votes and texts", comparison_blocks(view.comparison, changed=True))]
 
 
-def _turns_table(view: BranchView) -> Table:
-    streams = [name for name in STREAMS if _occurs(view, "rewards", name)]
-    parts = [name for name in ADVANTAGES if _occurs(view, "advantages", name)]
+def _turns(view: BranchView) -> list[Block]:
+    """Return the turns with the rewards and advantages that change, and the names of those that do not."""
+    streams, parts = _moving(view.turns, "rewards", STREAMS), _moving(view.turns, "advantages", ADVANTAGES)
     rows: list[Sequence[Words]] = []
+    any_new = any(one.new for one in view.turns)
     for one in view.turns:
-        rows.append(
-            (
-                Span(
-                    f"{named(one.turn)} {one.name}",
-                    "strong" if one.new else "",
-                    to_turn(view.debate, one.turn),
-                ),
-                "new" if one.new else Span("same", "faint"),
-                _answers(one),
-                *_cells(one.rewards, streams),
-                *_cells(one.advantages, parts),
-            )
-        )
-    heads = ("turn", "text", "answer", *(f">{name} reward" for name in streams))
-    return Table(
-        (*heads, *(f">{name} advantage" for name in parts)),
-        rows,
-        name="branch",
-        row_name="branch-row",
-        kind="plain",
-    )
+        link = to_turn(view.debate, one.turn)
+        name = Span(f"{named(one.turn)} {one.name}", "strong" if one.new else "", link)
+        text = ("new" if one.new else Span("same", "faint"),) if any_new else ()
+        cells = _cells(one.rewards, streams), _cells(one.advantages, parts)
+        rows.append((name, *text, _answers(one), *chain(*cells)))
+    kinds = ("reward", streams, STREAMS), ("advantage", parts, ADVANTAGES)
+    heads = [
+        "turn",
+        *(["text"] if any_new else []),
+        "answer",
+        *(f">{name} {kind}" for kind, moving, _ in kinds for name in moving),
+    ]
+    still = [f"{name} {kind}" for kind, moving, every in kinds for name in every if name not in moving]
+    table = Table(heads, rows, name="branch", row_name="branch-row", kind="plain")
+    return [table, *([Line(f"no change: {', '.join(still)}", "faint", name="still")] if still else [])]
 
 
-def _occurs(view: BranchView, kind: str, name: str) -> bool:
-    return any(value not in (None, 0.0) for turn in view.turns for value in getattr(turn, kind)[name])
+def _moving(turns: Iterable[BranchTurn | MovedTurn], kind: str, names: Sequence[str]) -> list[str]:
+    """Return the streams in which a value of any turn changes."""
+    every = list(turns)
+    return [name for name in names if not all(close(*getattr(one, kind)[name]) for one in every)]
 
 
 def _answers(one: BranchTurn) -> Words:
@@ -252,53 +249,48 @@ def branches_of(run: Path, view: DebateView) -> list[Block]:
         return [Line(f"branches: {error}", "notice")]
     own = {"id": id} if name == FOLDER else {"debate": view.id, "seed": view.seed}
     found = [one for one in origins if all(getattr(one, key) == value for key, value in own.items())]
-    return [Section("Branches", [branches_table(found)], name="branches-of")] if found else []
+    title = "This branch" if name == FOLDER else "Branches"
+    return [Section(title, [branches_table(found)], name="branches-of")] if found else []
 
 
 def what_if_blocks(run: Path, record: Record, view: DebateView, turn: TurnId) -> list[Block]:
     """Return the ways to branch a debate at a turn: other votes, which need no model, and commands."""
     blocks: list[Block] = []
-    compared = [one.agent for one in record.debate.turn(turn).compared]
-    if len(compared) >= 2:
-        cast = {
-            frozenset((one.left.agent, one.right.agent)): one
-            for one in record.debate.votes
-            if one.judge == turn
-        }
-        rows: list[Sequence[Words]] = []
-        for a, b in combinations(compared, 2):
-            vote = cast.get(frozenset((a, b)))
-            if vote is not None:
-                a, b = vote.left.agent, vote.right.agent
-            said = "" if vote is None else SIGN_OF[vote.outcome]
-            left, right = view.handles[a], view.handles[b]
-            others: list[str | Span] = []
-            for sign in "><=":
-                if sign != said:
-                    link = to_debate(view.id, "branch", turn, vote=f"{left}{sign}{right}")
-                    others += [Span(f"{left} {sign} {right}", link=link, name="what-if"), "  "]
-            rows.append((f"{left} {said} {right}" if said else f"no vote on {left} and {right}", others))
-        about = Line(
-            "Each link recomputes rewards and advantages with the other vote. Nothing is stored.", "faint"
-        )
-        blocks.append(
-            Section(
-                "If this turn had voted otherwise", [about, Table(("vote", "instead"), rows, name="votes")]
-            )
-        )
     names = [one.name for number, one in enumerate(view.personas) if number != turn.agent]
     ways = {"another text of this turn (- reads it from stdin)": ["--text", "reply.txt"]}
     ways["another persona from this turn on"] = ["--persona", (names or [PERSONAS[0].name])[0]]
-    if len(compared) >= 2:
-        first, second = (view.handles[agent] for agent in compared[:2])
-        ways["another vote"] = ["--vote", f"{first}>{second}"]
+    if votes := list(_other_votes(record, view, turn)):
+        ways["another vote, to store it"] = ["--vote", votes[0][1][0]]
+        rows: list[Sequence[Words]] = []
+        for said, others in votes:
+            links = ((vote, to_debate(view.id, "branch", turn, vote=vote)) for vote in others)
+            rows.append(
+                (said, [part for vote, link in links for part in (Span(vote, "", link, "what-if"), "  ")])
+            )
+        shown, more = cut(rows, MOST_PAIRS)
+        about = "Each link recomputes rewards and advantages with the other vote. Nothing is stored."
+        table = Table(("vote", "instead"), shown, name="votes", kind="plain")
+        blocks.append(Section("If this turn had voted otherwise", [Line(about, "faint"), table, *more]))
     start = ["debate", "inspect", str(run), "branch", view.id, "--turn", named(turn)]
-    about = Line(
+    about = (
         "A branch keeps the earlier turns, changes one thing, and holds the later turns again with the same "
         "seeds. These commands store it in the run. --weights names the checkpoint for the later turns: "
-        "newest, best, start, or a step.",
-        "faint",
+        "newest, best, start, or a step."
     )
     commands = [Text(shlex.join([*start, *words]), label, name="command") for label, words in ways.items()]
-    blocks.append(Section("Branch the debate here", [about, *commands]))
+    blocks.append(Section("Branch the debate here", [Line(about, "faint"), *commands]))
     return [*blocks, *branches_of(run, view)]
+
+
+def _other_votes(record: Record, view: DebateView, turn: TurnId) -> Iterator[tuple[str, list[str]]]:
+    """Yield, for each pair that a turn could compare, its vote and the other votes on the pair."""
+    known = range(len(view.handles))
+    compared = [one.agent for one in record.debate.turn(turn).compared if one.agent in known]
+    cast = [one for one in record.debate.votes if one.judge == turn]
+    for a, b in combinations(compared, 2):
+        vote = next((one for one in cast if {one.left.agent, one.right.agent} == {a, b}), None)
+        a, b = (a, b) if vote is None else (vote.left.agent, vote.right.agent)
+        said = "" if vote is None else f"{view.handles[a]}{SIGN_OF[vote.outcome]}{view.handles[b]}"
+        every = [f"{view.handles[a]}{sign}{view.handles[b]}" for sign in SIGN_OF.values()]
+        nothing = f"no vote on {view.handles[a]} and {view.handles[b]}"
+        yield said or nothing, [one for one in every if one != said]

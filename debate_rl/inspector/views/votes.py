@@ -290,7 +290,9 @@ def wrong_votes(view: DebateView, graphs: Sequence[RoundGraph]) -> list[Block]:
                 )
                 effect = _effect(view, arrow)
                 dot = Span(" · ", "drawn") if effect.link else ""
-                lines.append(Line((*words, dot, effect, *_if_reversed(view, arrow))))
+                turned = _if_reversed(view, arrow)
+                also = Span(" · ", "drawn") if turned else ""
+                lines.append(Line((*words, dot, effect, also, *turned)))
     left = len(lines) - MOST_WRONG
     more = [Line(f"{counted(left, 'more wrong vote')}", "faint")] if left > 0 else []
     return [*lines[:MOST_WRONG], *more]

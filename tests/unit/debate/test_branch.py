@@ -107,6 +107,15 @@ def test_what_does_not_fit_is_refused_in_one_line(debate, turn, change, why):
     assert "\n" not in str(error.value)
 
 
+def test_the_vote_that_was_cast_is_no_change(debate):
+    judge = debate.votes[0].judge
+    [(left, outcome, right)] = outcomes(debate, judge)
+    assert outcome == "left"
+    for same in (NewVote(left, right, "left"), NewVote(right, left, "right")):
+        with pytest.raises(BranchError, match=f"this is its vote on {same.left} and"):
+            with_change(debate, judge, same)
+
+
 @pytest.mark.parametrize("text", ["", "K7", "K7>", "K7>M4>Q2", ">", "K7 ? M4", "K7>" + "M" * 99])
 def test_a_vote_that_cannot_be_read_is_refused(text):
     with pytest.raises(BranchError, match="write two handles"):
