@@ -6,6 +6,8 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from transcripts.filters.questions import with_filters
+
 HOME = Path(__file__).parents[1]
 PACKAGES = ("learner", "rewards", "debate", "envs", "debate_rl", "transcripts", "configs")
 HEAD = """# Reference: filters, figures, detectors, papers
@@ -44,7 +46,7 @@ What we take from whom, and where. The docstrings of these files cite the paper 
 
 
 def _read(name: str) -> dict[str, Any]:
-    return tomllib.loads((HOME / name).read_text(encoding="utf-8"))
+    return tomllib.loads(with_filters((HOME / name).read_text(encoding="utf-8")))
 
 
 def _code(text: str) -> str:

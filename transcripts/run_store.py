@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -159,6 +159,25 @@ class RunStore:
         query = compile_filter(filter)
         keys, values = self._keys(query, None, None)
         return self._rows(f"SELECT count(*) FROM ({keys})", values, query)[0][0]
+
+    def counts(self, filters: Sequence[str], within: str = "") -> list[int]:
+        """Return how many debates match each filter as well as ``within``, in one pass over the index.
+
+        ValueError for a filter that searches words; ``within`` may.
+        """
+        queries = [compile_filter(filter) for filter in filters]
+        if any(query.words for query in queries):
+            raise ValueError("filters: a search for words has to be counted on its own")
+        query = compile_filter(within)
+        keys, values = self._keys(query, None, None)
+        counted = ", ".join(f"count(*) FILTER (WHERE {one.where})" for one in queries)
+        given = [value for one in queries for value in one.parameters]
+        return list(self._rows(f"SELECT {counted} FROM ({keys}) debates", (*given, *values), query)[0])
+
+    def personas(self) -> list[str]:
+        """Return the names of the personas of the run, in the order in which they first took part."""
+        sql = "SELECT name FROM personas GROUP BY name ORDER BY min(personas_key), name"
+        return [name for (name,) in self._rows(sql)]
 
     def steps(self, filter: str = "") -> list[StepRow]:
         """Return the figures of the debates that match a filter, for each step that has any, in order.

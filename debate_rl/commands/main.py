@@ -52,6 +52,7 @@ COMMANDS: dict[str, Entry] = {
     "eval ladder": Entry("Evaluate", "eval:ladder", "compare debate with cheaper methods at equal cost"),
     "eval passrate": Entry("Evaluate", "passrate:passrate", "measure how often a policy solves each problem"),
     "eval regrade": Entry("Evaluate", "regrade:regrade", "grade stored replies in other modes"),
+    "judge": Entry("Evaluate", "judge:judge", "hold blind votes on the rollouts of any model"),
     "solve": Entry("Ask", "solve:solve", "answer problems by a strategy"),
     "solve play": Entry("Ask", "play:play", "hold one debate, and show its votes and rewards"),
     "solve chat": Entry("Ask", "chat:chat", "chat with a model"),
@@ -89,6 +90,8 @@ eval passrate gsm8k_qwen3_8b_1gpu --samples 8
 eval passrate runs/mine --weights best --out rates.jsonl
 eval regrade runs/mine --modes boxed,math_verify
 eval regrade runs/mine --clip 'Question:,Q:,\n\n\n'
+judge rollouts.jsonl --judge runs/mine
+judge logs/sums.eval --judge judge --problems 100 --json votes.json
 solve runs/mine "What is 3 + 4?"
 solve runs/mine problems.jsonl --strategy swiss --hours 5 --out answers.jsonl
 solve runs/mine - --strategy greedy

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -39,9 +39,9 @@ def weights_named(run: Path | None, name: str, what: str) -> Path | None:
     return chosen[0]
 
 
-def judge_of(name: str) -> tuple[Config, Path | None]:
+def judge_of(name: str, overrides: Iterable[str] = ()) -> tuple[Config, Path | None]:
     """Return the configuration of the model that --judge names, with tools off, and its newest weights."""
-    run, config = open_run_or_recipe(name, ())
+    run, config = open_run_or_recipe(name, overrides)
     alone = config.model_copy(update={"debate": config.debate.model_copy(update={"tools": "none"})})
     return alone, weights_named(run, "newest", name)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from rich.cells import cell_len
 
 from debate.types import TurnId
-from debate_rl.formatting import GRADE_SIGNS, fixed, padded, safe, safe_lines
+from debate_rl.formatting import GRADE_SIGNS, padded, safe, safe_lines
 from transcripts.record import named
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def to_turn(id: str, turn: TurnId) -> Link:
 
 class Span(NamedTuple):
     """Words in one style, optionally linked. ``name``: identifies the span in tests. ``bar``: the length of a
-    bar next to a number, in [-1, 1].
+    bar next to a number, in [-1, 1]. ``persona``: pages mark the words in the colour of this persona.
 
     Styles: strong, faint, doubt, code; the grades; answer: typeset mathematics; mark: the subject of an
     excerpt; gone and new: words in only one of two texts; page and drawn: shown only on pages.
@@ -54,6 +54,7 @@ class Span(NamedTuple):
     link: Link | None = None
     name: str = ""
     bar: float | None = None
+    persona: str = ""
 
 
 Words: TypeAlias = str | Span | Sequence[str | Span]
@@ -82,9 +83,15 @@ def grade(word: str) -> Span:
     return Span(f"{GRADE_SIGNS.get(word, '–' if word == 'none' else '')} {word}".strip(), word)
 
 
+def named_agent(view: DebateView, agent: int, style: str = "") -> Span:
+    """Return the name of an agent, in the colour of its persona."""
+    return Span(view.who(agent), style, persona=view.personas[agent].name)
+
+
 def named_turn(view: DebateView, turn: TurnId) -> Span:
     """Return the name of a turn, linked to the turn."""
-    return Span(view.spelled(turn), link=to_turn(view.id, turn))
+    link, persona = to_turn(view.id, turn), view.personas[turn.agent].name
+    return Span(view.spelled(turn), link=link, persona=persona)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +130,7 @@ class Table:
     """Rows below heads. ">" before a head aligns its column right; "~" before that makes it optional.
 
     ``row_name``: identifies rows in tests. ``ids``: an anchor for each row. ``body``: the anchor of all rows.
+    ``abouts``: the meaning of each head, or "".
     """
 
     heads: Sequence[str]
@@ -133,6 +141,7 @@ class Table:
     ids: Sequence[str] = ()
     body: str = ""
     kind: str = "list"
+    abouts: Sequence[str] = ()
 
     @property
     def columns(self) -> list[tuple[str, bool, bool]]:
@@ -147,21 +156,21 @@ class Pairs:
     pairs: Sequence[tuple[str, Words]]
 
 
+class Bin(NamedTuple):
+    """The number of values from ``low`` up to, but without, ``high``. ``link``: what has these values."""
+
+    low: float
+    high: float
+    size: int
+    link: Link | None = None
+
+
 @dataclass(frozen=True, slots=True)
-class Series:
-    """One figure by step, None for a missing value. ``style``: its colour and dashes."""
+class Histogram:
+    """How often values occur, in adjoining bins of equal width."""
 
-    name: str
-    style: str
-    points: Sequence[tuple[int, float | None]]
-
-
-@dataclass(frozen=True, slots=True)
-class Chart:
-    """Figures by step: fractions, or with ``fitted`` one figure with its own range."""
-
-    series: Sequence[Series]
-    fitted: bool = False
+    title: str
+    bins: Sequence[Bin]
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +196,7 @@ class Section:
     folded: bool = False
 
 
-Block: TypeAlias = Line | Text | Table | Pairs | Chart | VoteDrawing | Section
+Block: TypeAlias = Line | Text | Table | Pairs | Histogram | VoteDrawing | Section
 
 
 def cut(rows: Iterable[Sequence[Words]], most: int) -> tuple[list[Sequence[Words]], list[Block]]:
@@ -238,11 +247,8 @@ def lines_of(blocks: Iterable[Block], layout: Layout) -> Iterator[Row]:
                 yield (Span(f"{name:<{widest}}  ", "faint"), *_safe(words))
         elif isinstance(block, Table):
             yield from table_lines(block)
-        elif isinstance(block, Chart):
-            for series in block.series:
-                known = [value for _, value in series.points if value is not None]
-                ends = f"{fixed(known[0])} → {fixed(known[-1])}" if known else "–"
-                yield (Span(f"{series.name}: {ends}"),)
+        elif isinstance(block, Histogram):
+            yield from ((Span(f"{block.title} {one.low:g}: {one.size:,}"),) for one in block.bins)
 
 
 def _safe(words: Words) -> Row:

@@ -24,6 +24,11 @@ MEANINGS: tuple[tuple[str, str], ...] = (
     ("accuracy", "right / graded solutions, in round 0 and in the last round"),
     ("winner", "grade of the winner; for a step: right / graded winners"),
     ("judge", "judge accuracy: right / valid votes on pairs with exactly one right side; –: no such votes"),
+    (
+        "flags",
+        "✓→✗: an agent gave up a right answer; ✗→✓: an agent found one; ✓→✗:2: two agents did; cycle: "
+        "solutions beat each other in a circle; missing, ungraded: solutions; truncated: replies",
+    ),
     ("votes", "valid votes"),
     ("malformed", "number of parse failures"),
     ("truncated", "number of replies cut at their token limit"),
@@ -53,8 +58,8 @@ def flags_of(row: DebateRow) -> list[tuple[str, str]]:
     facts = row.facts
     flags = (
         ("cycle", facts.cycle, "solutions that beat each other in a cycle"),
-        ("CW", facts.flip_cw, "an agent's answer was right, then wrong"),
-        ("WC", facts.flip_wc, "an agent's answer was wrong, then right"),
+        ("✓→✗", facts.flip_cw, "an agent's answer was right, then wrong"),
+        ("✗→✓", facts.flip_wc, "an agent's answer was wrong, then right"),
         ("missing", facts.missing, "solutions without an answer"),
         ("ungraded", facts.ungraded, "solutions without a verdict"),
         ("truncated", facts.truncated, "replies cut at their token limit"),
@@ -114,7 +119,13 @@ def table_of(columns: Sequence[Column[Item]], items: Sequence[Item], **named: An
     """Return a list as a table with columns of the needed width."""
     marks = ["~" * (one.need >= WIDE) + ">" * (not one.left and not one.rest) for one in columns]
     heads = [mark + column.name for mark, column in zip(marks, columns, strict=True)]
-    return Table(heads, [[column.cell(item) for column in columns] for item in items], **named)
+    abouts = [meaning_of(column.name) for column in columns]
+    return Table(heads, [[column.cell(item) for column in columns] for item in items], abouts=abouts, **named)
+
+
+def meaning_of(head: str) -> str:
+    """Return the meaning of a column, or "" if its name says it."""
+    return dict(MEANINGS).get(head, "")
 
 
 def _from_to(first: float | None, last: float | None) -> str:
@@ -195,10 +206,10 @@ DEBATES: Sequence[Column[DebateRow]] = (
     Column("accuracy", 9, lambda row: _from_to(row.facts.accuracy_round_0, row.facts.accuracy_last_round)),
     Column("judge", 5, lambda row: share(row.facts.judge_accuracy), 1),
     Column("flags", 14, lambda row: " ".join(flag for flag, _ in flags_of(row)), 4, left=True),
+    Column("question", 20, lambda row: Span(shorten(row.problem.question, 120), "strong"), 2, rest=True),
     Column("votes", 5, lambda row: str(row.facts.votes), 3),
     Column("malformed", 9, lambda row: _count(row.facts.malformed), 5),
-    Column("problem", 12, lambda row: _tail(shorten(row.problem.id, 200), 40), 2, left=True),
-    Column("question", 12, lambda row: Span(shorten(row.problem.question, 90), "faint"), 6, rest=True),
+    Column("problem", 12, lambda row: Span(_tail(shorten(row.problem.id, 200), 40), "id"), 6, left=True),
     Column("level", 8, lambda row: shorten(row.problem.level, 24), 7, left=True),
     Column("tokens", 8, lambda row: f"{row.facts.tokens:,}", 8),
 )

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from debate_rl.inspector.runs import Overview
 
 CODES = {
-    **{"title": "1", "strong": "1", "label": "2", "faint": "2", "thinking": "2", "other": "2"},
+    **{"title": "1", "strong": "1", "label": "2", "faint": "2", "id": "2", "thinking": "2", "other": "2"},
     **{"right": "32", "new": "32", "wrong": "31", "gone": "31", "mark": "31", "found": "31"},
     **{"missing": "33", "doubt": "33", "won": "33", "address": "36", "comparison": "35", "judge": "35"},
 }

@@ -11,6 +11,7 @@ import pytest
 from debate.policies import Answers, scripted_debaters
 from debate.types import Message, SampleRequest, TurnId
 from debate_rl.inference.openai import restored
+from debate_rl.judging.rollouts import read_rollouts
 
 from ..integration.model_server import Answer, chat, serving
 
@@ -159,3 +160,16 @@ def test_vf_eval_holds_debates_that_our_inspector_opens(tmp_path):
     )
     assert refused.returncode != 0
     assert "debate.thinking_tokens: debates in verifiers cannot use this value" in refused.stderr
+
+
+def test_rollouts_that_the_installed_versions_write_can_be_judged(tmp_path):
+    """``tests/data/rollouts`` has files of these versions; a newer version may write others."""
+    run("python", HOME / "tests/data/rollouts/make.py", tmp_path, cwd=tmp_path, HOME=str(tmp_path))
+    for name, count in {"traces.jsonl": 2, "sums.eval": 2, "sums.json": 1}.items():
+        new, kept = (read_rollouts(of / name) for of in (tmp_path, HOME / "tests/data/rollouts"))
+        said = [
+            [(one.problem.question, one.problem.answer, sorted(one.responses)) for one in found.groups]
+            for found in (new, kept)
+        ]
+        assert said[0] == said[1]
+        assert len(said[0]) == count

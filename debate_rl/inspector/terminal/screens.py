@@ -188,7 +188,7 @@ SIGNS = (
     ("!", "truncated, or malformed"),
     ("✓ ✗ ?", "a vote: right, wrong, undecidable"),
     ("– = ↻", "a vote: does not count, a tie, in a cycle"),
-    ("CW WC", "an agent's answer was right, then wrong; or wrong, then right"),
+    ("✓→✗ ✗→✓", "an agent's answer was right, then wrong; or wrong, then right"),
     ("•", "a debate that was added while the list was open"),
 )
 

@@ -29,7 +29,14 @@ from transcripts import FilterError, compile_filter
 
 STYLES: Final = {
     **{"title": "bold cyan", "strong": "bold", "label": "bold cyan", "won": "bold", "mark": "bold underline"},
-    **{"faint": "dim", "thinking": "dim", "other": "dim", "ungraded": "dim", "undecidable": "dim"},
+    **{
+        "faint": "dim",
+        "id": "dim",
+        "thinking": "dim",
+        "other": "dim",
+        "ungraded": "dim",
+        "undecidable": "dim",
+    },
     **{"right": "green", "new": "green", "wrong": "red", "gone": "red", "missing": "yellow"},
     **{"doubt": "yellow", "comparison": "magenta"},
 }

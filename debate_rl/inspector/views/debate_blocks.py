@@ -18,6 +18,7 @@ from debate_rl.inspector.blocks import (
     Text,
     Words,
     grade,
+    named_agent,
     named_turn,
     to_debate,
     to_turn,
@@ -82,8 +83,8 @@ def _head(view: DebateView) -> Iterator[Block]:
     level = f"level {problem.level}" if problem.level.isdecimal() else problem.level
     facts = (problem.source, level, problem.kind, view.size(), f"step {view.step}", f"seed {view.seed}")
     described = ", ".join(part for part in (*facts, f"policy version {view.policy_version}") if part)
-    yield Line((f"debate {view.id}: ", Span(problem.id, "strong"), Span(f" ({described})", "faint")))
-    yield Text(problem.question, "problem", typeset=True)
+    yield Line(Span(f"debate {view.id}: {problem.id} ({described})", "id"))
+    yield Text(problem.question, "problem", "question", typeset=True)
     for index, choice in enumerate(problem.choices[:40]):
         yield Line((f"{chr(65 + index % 26)} ", Span(choice, "answer")))
     unknown = Span("unknown", "faint")
@@ -102,7 +103,7 @@ def _answers_grid(view: DebateView, rounds: Sequence[int]) -> Table:
     rows: list[Sequence[Words]] = []
     for agent, turns in enumerate(view.turns):
         cells = (_grid_cell(view, turns[round_]) for round_ in rounds)
-        rows.append((Span(view.who(agent), "strong"), *cells))
+        rows.append((named_agent(view, agent, "strong"), *cells))
     return Table(heads, rows, name="grid", kind="plain answers")
 
 
@@ -133,7 +134,7 @@ def turn_card(
         blocks.append(Line(f"{len(turn.failures) - 6} more failures", "faint"))
     lot = f", {view.lot()}" if view.tied else ""
     star = (" ", Span(f"★ winner{lot}", "won")) if turn.id == view.winner else ()
-    title = (Span(view.who(turn.id.agent), "strong"), ", ", Span(f"turn {named(turn.id)}", "faint"), *star)
+    title = (named_agent(view, turn.id.agent, "strong"), ", ", Span(f"turn {named(turn.id)}", "faint"), *star)
     kind = "card winner" if star else "card"
     return Section(title, blocks, name=f"turn-{named(turn.id)}", kind=kind, id=f"turn-{named(turn.id)}")
 
@@ -167,7 +168,8 @@ def _numbers(view: DebateView, turn: TurnView) -> Iterator[tuple[str, Words]]:
     yield "reward", f"{credit} · {judge} · {form}"
     why = Span("why?", "page", to_debate(view.id, "why", turn.id), f"why-{named(turn.id)}")
     prompt = Span("prompt", "page", to_debate(view.id, "prompt", turn.id), f"prompt-{named(turn.id)}")
-    yield "advantage", (" · ".join(advantages), "  ", why, " ", prompt)
+    tokens = Span("tokens", "page", to_debate(view.id, "tokens", turn.id))
+    yield "advantage", (" · ".join(advantages), "  ", why, " ", tokens, " ", prompt)
 
 
 def _pieces(view: DebateView, turn: TurnView, *, raw: bool, fold: bool) -> Iterator[Text]:
@@ -189,7 +191,7 @@ def problem_blocks(view: DebateView) -> list[Block]:
     blocks: list[Block] = list(_head(view))
     agents: list[Block] = []
     for agent, persona in enumerate(view.personas):
-        agents.append(Line((Span(view.who(agent), "strong"), f"  temperature {persona.temperature:g}")))
+        agents.append(Line((named_agent(view, agent, "strong"), f"  temperature {persona.temperature:g}")))
         agents += [Text(persona.instructions)] if persona.instructions else []
     blocks.append(Section("agents", agents))
     blocks += [Line(f"took {duration(view.seconds)}", "faint")] if view.seconds is not None else []
@@ -203,7 +205,7 @@ def answers_blocks(view: DebateView, answers: AdoptionView) -> list[Block]:
         sources.setdefault(copy.target, []).append(copy.source)
     rows: list[Sequence[Words]] = []
     for agent, cells in enumerate(answers.cells):
-        row: list[Words] = [view.who(agent)]
+        row: list[Words] = [named_agent(view, agent)]
         for cell in cells:
             if cell is None:
                 row.append(Span("not held", "faint"))

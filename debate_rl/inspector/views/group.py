@@ -7,11 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from math import floor, log10
 from statistics import fmean, pstdev
 
 from debate_rl.formatting import counted, share, shorten
 from debate_rl.inspector.blocks import (
+    Bin,
     Block,
+    Histogram,
     Line,
     Link,
     Section,
@@ -19,9 +23,11 @@ from debate_rl.inspector.blocks import (
     Table,
     Words,
     grade,
+    named_agent,
     to_debate,
     to_turn,
 )
+from debate_rl.inspector.lists import meaning_of
 from debate_rl.inspector.views.debate import DebateView, TurnView, debate_view
 from debate_rl.metrics.group_table import agent_votes
 from rewards import STREAMS
@@ -117,7 +123,49 @@ def groups_table(groups: Sequence[Group], chosen: Group) -> Table:
         for group in groups
     ]
     heads = ("problem", ">debates", ">accuracy", ">winner right", ">judge")
-    return Table(heads, rows, name="groups", row_name="group-row", kind="list sortable")
+    abouts = [meaning_of(head.strip(">").removesuffix(" right")) for head in heads]
+    return Table(heads, rows, name="groups", row_name="group-row", kind="list sortable", abouts=abouts)
+
+
+def reward_histograms(groups: Sequence[Group]) -> list[Block]:
+    """Return a histogram for each reward stream whose means differ between the debates of the step.
+
+    Each bar leads to its debates.
+    """
+    found: list[Block] = []
+    for stream in STREAMS:
+        means = (getattr(row.facts, f"reward_{stream}") for group in groups for row in group.rows)
+        values = [mean for mean in means if mean is not None]
+        if len(set(values)) > 1:
+            bins = [_linked(one, f"step:{groups[0].step}", f"reward.{stream}") for one in binned(values)]
+            found.append(Histogram(f"{stream} reward", bins))
+    return found
+
+
+def _linked(one: Bin, step: str, field: str) -> Bin:
+    filter = f"{step} {field}:>={one.low!r} {field}:<{one.high!r}"
+    return one._replace(link=Link(("debates",), (("filter", filter),)))
+
+
+def binned(values: Sequence[float], most: int = 12) -> list[Bin]:
+    """Return at most ``most`` + 1 adjoining bins of a round width that hold all values.
+
+    >>> [tuple(one[:3]) for one in binned([0, 0.25, 0.25, 1], 4)]
+    [(0.0, 0.5, 3), (0.5, 1.0, 0), (1.0, 1.5, 1)]
+    """
+    low, high = min(values), max(values)
+    rough = (high - low) / most or 1.0
+    power = 10.0 ** floor(log10(rough))
+    width = next(power * size for size in (1, 2, 5, 10) if power * size >= rough * (1 - 1e-9))
+    digits = max(0, 2 - floor(log10(width)))
+    first, last = floor(low / width), floor(high / width)
+    edges = [round(at * width, digits) for at in range(first - 1, last + 3)]
+    bins = [Bin(a, b, sum(a <= value < b for value in values)) for a, b in pairwise(edges)]
+    while not bins[0].size:
+        del bins[0]
+    while not bins[-1].size:
+        del bins[-1]
+    return bins
 
 
 def group_blocks(view: GroupView) -> list[Block]:
@@ -158,7 +206,7 @@ def _grid(view: GroupView) -> Table:
     rows: list[Sequence[Words]] = []
     for debate, judged in zip(view.debates, view.judged, strict=True):
         for agent, row in enumerate(debate.turns):
-            cells: list[Words] = [Span(debate.id, link=to_debate(debate.id)), debate.who(agent)]
+            cells: list[Words] = [Span(debate.id, link=to_debate(debate.id)), named_agent(debate, agent)]
             for round_ in rounds:
                 cells += _cells(debate, row[round_], most)
             right, decided = judged[agent]

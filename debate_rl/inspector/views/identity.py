@@ -38,13 +38,11 @@ def identity_line(run: Path) -> Line:
         own.get("env.kind"),
         f"seed {own.get('seed', 0)}",
         f"started {str(first['time'])[:16].replace('T', ' ')}" if "time" in first else "",
-        f"{duration(spent)} in {counted(len(starts), 'launch')}" if spent else "",
+        f"{duration(spent)} in {counted(len(starts), 'start')}" if spent else "",
         f"commit {str(first['commit'])[:8]}" if first.get("commit") else "",
     )
     words = " · ".join(shorten(str(part), 60) for part in parts if part)
-    return Line(
-        (words, "  ", Span("Settings", link=Link(("settings",)), name="settings-link")), name="identity"
-    )
+    return Line(words, name="identity")
 
 
 def _name(model: object) -> str:

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from debate.types import Span as TextSpan
 from debate.types import TurnId, Vote
 from debate_rl.formatting import counted, number, shorten, title
 from debate_rl.inspector.blocks import (
     Block,
-    Chart,
     Line,
     Link,
     Section,
-    Series,
     Span,
     Table,
     Text,
@@ -24,6 +22,7 @@ from debate_rl.inspector.blocks import (
     Words,
     cut,
     grade,
+    to_debate,
     to_turn,
 )
 from debate_rl.inspector.views.debate import DebateView
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     from debate_rl.judge_attack.pairs import JudgedAttack, WatchedJudge
     from debate_rl.metrics.intervals import Estimate
 
-MOST_VOTES, MOST_UNREAD = 120, 40
+MOST_VOTES, MOST_UNREAD, MOST_WRONG = 120, 40, 6
 Verdict: TypeAlias = Literal["right", "wrong", "undecidable"]
 _VERDICTS: dict[int | None, Verdict] = {1: "right", -1: "wrong", 0: "wrong", None: "undecidable"}
 
@@ -194,7 +193,8 @@ def _round_of_votes(view: DebateView, graph: RoundGraph) -> Section:
         blocks.append(Line((Span(best, "strong"), " beats every other solution")))
     names = [view.handle(turn, graph.round) for turn in graph.solutions]
     others = range(len(names))
-    rows = [(name, *(graph.wins(row, other) for other in others)) for row, name in enumerate(names)]
+    who = [_marked(view, turn, graph.round) for turn in graph.solutions]
+    rows = [(cell, *(graph.wins(row, other) for other in others)) for row, cell in enumerate(who)]
     heads = ("beats", *(f">{name}" for name in names))
     won = Line("valid votes that the row won over the column; = is a tie", "faint")
     blocks += [VoteDrawing(graph, view), won, Table(heads, rows, name="matrix", kind="plain matrix")]
@@ -216,17 +216,54 @@ def _votes_table(
     rows: list[Sequence[Words]] = []
     for graph, arrow in arrows:
         winner, loser = (view.handle(turn, graph.round) for turn in (arrow.winner, arrow.loser))
-        judge = Span(view.handle(arrow.judge), link=to_turn(view.id, arrow.judge), name="vote-link")
+        judge = _marked(view, arrow.judge, link=to_turn(view.id, arrow.judge), name="vote-link")
         counts = f"no: {arrow.dropped.replace('_', ' ')}" if arrow.dropped else "yes"
         cycle = (", ", Span("↻ in a cycle", "doubt")) if arrow.in_cycle else ()
         vote = f"{winner} {'=' if arrow.tie else '>'} {loser}"
-        rows.append((judge, vote, grade(arrow.truth), (counts, *cycle), Span(arrow.line, "code")))
+        truth = (grade(arrow.truth), Span(" ", "drawn"), _effect(view, arrow))
+        rows.append((judge, vote, truth, (counts, *cycle), Span(arrow.line, "code")))
     if not rows:
         return []
     shown, more = cut(rows, MOST_VOTES)
     ids = [f"vote-{graph.round}-{index}" for index, (graph, _) in enumerate(arrows[:MOST_VOTES])]
     heads = ("judge", "vote", "truth", "counts", "the judge's line")
     return [Table(heads, shown, name=name, row_name="vote", ids=ids if name else ()), *more]
+
+
+def _marked(view: DebateView, turn: TurnId, round_: int | None = None, **more: Any) -> Words:
+    """Return the handle of a turn in the colour of its persona, on pages with the persona's name."""
+    persona = view.personas[turn.agent].name
+    return Span(view.handle(turn, round_), persona=persona, **more), Span(f" {persona}", "drawn")
+
+
+def _effect(view: DebateView, arrow: Arrow) -> Span:
+    """Return the link, shown on pages, to the reward that a decidable vote brought its judge."""
+    known = view.scored and arrow.counts and arrow.truth != "undecidable"
+    link = to_debate(view.id, "why", arrow.judge) if known else None
+    return Span("what it cost" if arrow.truth == "wrong" else "what it earned", "page", link, "effect")
+
+
+def wrong_votes(view: DebateView, graphs: Sequence[RoundGraph]) -> list[Block]:
+    """Return a line for each valid wrong vote: who preferred what, and links to it and to its cost."""
+    lines: list[Block] = []
+    for graph in graphs:
+        for index, arrow in enumerate(graph.arrows):
+            if arrow.counts and arrow.truth == "wrong":
+                winner, loser = (view.handle(turn, graph.round) for turn in (arrow.winner, arrow.loser))
+                there = to_debate(view.id, "graph")._replace(anchor=f"vote-{graph.round}-{index}")
+                said = f"calls {winner} and {loser} equal" if arrow.tie else f"prefers {winner} to {loser}"
+                judge = Span(view.spelled(arrow.judge), persona=view.personas[arrow.judge.agent].name)
+                words = (
+                    Span("✗ wrong vote: ", "wrong"),
+                    judge,
+                    " ",
+                    Span(said, link=there, name="wrong-vote"),
+                )
+                effect = _effect(view, arrow)
+                lines.append(Line((*words, Span(" · ", "drawn") if effect.link else "", effect)))
+    left = len(lines) - MOST_WRONG
+    more = [Line(f"{counted(left, 'more wrong vote')}", "faint")] if left > 0 else []
+    return [*lines[:MOST_WRONG], *more]
 
 
 def votes_of_turn(view: DebateView, graphs: Sequence[RoundGraph], turn: TurnId) -> list[Block]:
@@ -264,12 +301,10 @@ def pairs_blocks(
 
     blocks: list[Block] = []
     if len(gaps) > 1:
-        points = [(0, 0.0), *((at, gap.value) for at, gap in gaps)]
         by_step: list[Sequence[Words]] = []
         for at, gap in reversed(gaps):
             link = Link(("pairs",), (("step", at),))
             by_step.append((Span(f"after {counted(at, 'step')}", link=link, name="gap-link"), gap_text(gap)))
-        blocks.append(Chart([Series("hack gap", "a", points)], fitted=True))
         blocks.append(Table(("evaluation", "hack gap, 95% interval"), by_step, name="gaps"))
     heads = ("", "start judge", f"after {counted(watched.step, 'step')}", "hack gap")
     figures: list[Sequence[Words]] = []

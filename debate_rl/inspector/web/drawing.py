@@ -1,4 +1,4 @@
-"""Drawings as SVG paths: figures by step, and the votes on the solutions of a round.
+"""Drawings as SVG: histograms, and the votes on the solutions of a round.
 
 An arrow points from the preferred solution to the other. Form and sign have the same meaning as the colour.
 Ties end in dots on both sides.
@@ -8,82 +8,51 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
-from math import cos, hypot, isfinite, pi, sin
+from math import cos, hypot, pi, sin
 from typing import NamedTuple
 
 from debate.types import TurnId
-from debate_rl.formatting import GRADE_SIGNS, short
-from debate_rl.inspector.blocks import Chart, Series, VoteDrawing
+from debate_rl.formatting import GRADE_SIGNS, counted
+from debate_rl.inspector.blocks import Bin, Histogram, VoteDrawing
 from debate_rl.inspector.views.votes import RoundGraph
 
-WIDTH, HEIGHT = 640, 120
-MOST_POINTS = 160
+BAR_WIDTH, BAR_HEIGHT, ABOVE, BELOW = 26, 60, 14, 16
+"""Pixels of a histogram: width and maximum height of a bar, and the space for its count and the axis."""
 
 
-class DrawnLine(NamedTuple):
-    """The line of a series: parts without gaps, each as the points of an SVG polyline, and the last value."""
+class DrawnBar(NamedTuple):
+    """A bar at (x, y), its count, and the lower end of its bin as text."""
 
-    name: str
-    style: str
-    parts: list[str]
-    last: str
-
-
-class DrawnChart(NamedTuple):
-    """Lines in a frame from ``low`` to ``high``, over the steps ``first`` to ``last``."""
-
-    lines: list[DrawnLine]
-    first: int
-    last: int
+    x: int
+    y: float
+    height: float
     low: str
-    high: str
-    width: int = WIDTH
-    height: int = HEIGHT
+    words: str
+    bin: Bin
 
 
-def draw_chart(chart: Chart) -> DrawnChart | None:
-    """Return the drawing, or None with fewer than two steps or no value."""
-    steps = [step for series in chart.series for step, _ in series.points]
-    shown = [series for series in chart.series if any(value is not None for _, value in series.points)]
-    if not shown or min(steps) == max(steps):
-        return None
-    low, high = 0.0, 1.0
-    if chart.fitted:
-        means = [value for series in shown for _, value in binned(series.points, MOST_POINTS)]
-        low, high = min(v for v in means if v is not None), max(v for v in means if v is not None)
-    first, last = min(steps), max(steps)
-    lines = [_drawn(series, first, last, low, high) for series in shown]
-    return DrawnChart(lines, first, last, short(low), short(high))
+class DrawnHistogram(NamedTuple):
+    """Bars in a frame of ``width`` by ``height``, on a line at ``floor``. ``end``: the axis' last number."""
+
+    bars: list[DrawnBar]
+    width: int
+    height: int
+    floor: int
+    end: str
 
 
-def _drawn(series: Series, first: int, last: int, low: float, high: float) -> DrawnLine:
-    def xy(step: float, value: float) -> str:
-        span = high - low
-        up = (value - low) / span if span > 0 else 0.5
-        y = 4 + (HEIGHT - 8) * (1 - min(1.0, max(0.0, up if isfinite(up) and isfinite(span) else 0.5)))
-        return f"{4 + (WIDTH - 8) * (step - first) / (last - first):.1f},{y:.1f}"
-
-    runs = groupby(binned(series.points, MOST_POINTS), key=lambda point: point[1] is None)
-    parts = [" ".join(xy(at, value or 0.0) for at, value in run) for missing, run in runs if not missing]
-    newest = next((value for _, value in reversed(series.points) if value is not None), None)
-    return DrawnLine(series.name, series.style, parts, short(newest))
-
-
-def binned(points: Sequence[tuple[int, float | None]], most: int) -> list[tuple[float, float | None]]:
-    """Return at most ``most`` points: means of neighbours, or None without values.
-
-    >>> binned([(0, 1.0), (1, 0.0), (2, None), (3, None), (4, 0.5)], 3)
-    [(0.5, 0.5), (2.5, None), (4.0, 0.5)]
-    """
-    size = -(-len(points) // most) or 1
-    means: list[tuple[float, float | None]] = []
-    for start in range(0, len(points), size):
-        part = points[start : start + size]
-        values = [value for _, value in part if value is not None]
-        mean = sum(values) / len(values) if values else None
-        means.append((sum(step for step, _ in part) / len(part), mean))
-    return means
+def draw_histogram(block: Histogram) -> DrawnHistogram:
+    """Return the drawing: heights are proportional to counts, and at least a pixel if there are any."""
+    most = max((one.size for one in block.bins), default=0) or 1
+    bars: list[DrawnBar] = []
+    for at, one in enumerate(block.bins):
+        height = max(1.0, round(BAR_HEIGHT * one.size / most, 1)) if one.size else 0.0
+        words = f"{block.title} from {one.low:g} to below {one.high:g}: {counted(one.size, 'debate')}"
+        bars.append(
+            DrawnBar(12 + at * BAR_WIDTH, ABOVE + BAR_HEIGHT - height, height, f"{one.low:g}", words, one)
+        )
+    width, floor = 24 + BAR_WIDTH * len(bars), ABOVE + BAR_HEIGHT
+    return DrawnHistogram(bars, width, floor + BELOW, floor, f"{block.bins[-1].high:g}" if bars else "")
 
 
 NODE, TIP = 24.0, 11.0
@@ -99,6 +68,7 @@ class Node(NamedTuple):
 
     turn: TurnId
     handle: str
+    persona: str
     grade: str
     sign: str
     x: float
@@ -154,7 +124,8 @@ def draw_votes(block: VoteDrawing) -> Drawing:
         shown = view.turn(turn)
         grade = shown.grade if shown else ""
         round_ = "" if turn.round == graph.round else f" ({turn.round})"
-        described = view.handles[turn.agent], grade, GRADE_SIGNS.get(grade, "") + round_
+        who = view.handles[turn.agent], view.personas[turn.agent].name
+        described = *who, grade, GRADE_SIGNS.get(grade, "") + round_
         angle = 2 * pi * index / size - (pi if size == 2 else pi / 2)  # from the top; two are side by side
         x, y = round(width / 2 + radius * cos(angle), 1), round(height / 2 + radius * sin(angle), 1)
         nodes.append(Node(turn, *described, x, y, turn in cyclic, turn == graph.condorcet))

@@ -14,7 +14,7 @@ from debate.types import TurnId
 from debate_rl.inspector.blocks import Block, Link
 from debate_rl.inspector.lists import MEANINGS, filter_fields
 from debate_rl.inspector.runs import FoundRun
-from debate_rl.inspector.web.rendering import Face, piece_limit, render
+from debate_rl.inspector.web.rendering import Face, numbered, piece_limit, render
 from debate_rl.inspector.web.site import NotFound, Result, Site
 from transcripts import RunStore
 
@@ -32,13 +32,13 @@ TABS = (
     ("Debate", "debate", "d"),
     ("Votes", "graph", "v"),
     ("Why this reward?", "why", "w"),
-    ("Answers", "adoption", "a"),
-    ("Parsing", "parse", "p"),
-    ("Tokens", "tokens", "k"),
-    ("Prompts", "prompt", "i"),
+    ("Adopted answers", "adoption", "a"),
+    ("Malformed", "parse", "p"),
 )
-"""The views of a debate: name, path, and key."""
-TITLES = {path: name for name, path, _ in TABS} | {"across": "Same problem"}
+"""The views of a debate: name, path, and key. A page shows those with content."""
+TURN_TABS = (("Reward", "why", "w"), ("Tokens", "tokens", "k"), ("Prompt", "prompt", "i"))
+"""The views of a turn: name, path, and key."""
+TITLES = {path: name for name, path, _ in (*TURN_TABS, *TABS)} | {"across": "Same problem"}
 
 
 def address(*parts: str, **query: object) -> str:
@@ -87,7 +87,8 @@ class Links:
         if path[0] == "/run":
             return address("run", path[1], "")
         if path == ("debates",):
-            return self.debates(filter=self.within(f"step:{query['step']}"))
+            within = self.within(f"step:{query['step']}") if "step" in query else query.get("filter", "")
+            return self.debates(filter=within)
         if link.of_list:
             query |= {"filter": self.filter, "newest": self.newest}
         return self(*path, **query) + (f"#{link.anchor}" if link.anchor else "")
@@ -148,10 +149,14 @@ def show(
 ) -> HTMLResponse:
     """Return a page of blocks in its frame. ``values``: further values of ``page.html``."""
     links, shown = request.links if request.name else None, list(blocks)
-    face = Face(links.href if links else Links("").href, piece_limit(shown), written)
+    coloured = kind in TITLES or kind == "group"
+    personas = numbered(request.store.personas()) if coloured else {}
+    face = Face(links.href if links else Links("").href, piece_limit(shown), written, personas=personas)
     frame = {"kind": kind, "title": title, "blocks": shown, "face": face, "links": links, "id": request.id}
     frame |= {"written": written, "breadcrumb": _breadcrumb(request, kind)}
-    frame |= {"tabs": TABS, "shortcuts": SHORTCUTS}
+    empty = values.pop("empty", ())
+    frame |= {"tabs": [tab for tab in TABS if tab[1] == kind or tab[1] not in empty]}
+    frame |= {"turn_tabs": TURN_TABS, "shortcuts": SHORTCUTS}
     frame["meanings"] = (("Columns", MEANINGS), ("Fields of filters", filter_fields()))
     absent = ("live", "near", "counts", "picked", "pages", "shown", "progress", "problem", "order")
     return HTMLResponse(render("page.html", **(dict.fromkeys(absent) | frame | values)), status)

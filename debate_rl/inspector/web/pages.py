@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from debate.types import TurnId
 from debate_rl.formatting import counted, json_number
-from debate_rl.inspector.blocks import Block, Chart, Line, Link, Section, Series, Span, Table, to_debate
+from debate_rl.inspector.blocks import Block, Line, Link, Section, Span, Table, to_debate
 from debate_rl.inspector.lists import DEBATES, REPLAYS, RUNS, STEPS, table_of
 from debate_rl.inspector.runs import config_of, evaluation_of, metrics_of, overviews
 from debate_rl.inspector.views import adoption_view, debate_view, token_view, vote_graphs
@@ -17,19 +17,27 @@ from debate_rl.inspector.views.across import across, across_blocks, compare, com
 from debate_rl.inspector.views.across import read as read_debate
 from debate_rl.inspector.views.debate import DebateView
 from debate_rl.inspector.views.debate_blocks import answers_blocks, debate_blocks, turns_by_round
-from debate_rl.inspector.views.group import group_blocks, group_named, group_view, groups_of, groups_table
+from debate_rl.inspector.views.group import (
+    group_blocks,
+    group_named,
+    group_view,
+    groups_of,
+    groups_table,
+    reward_histograms,
+)
 from debate_rl.inspector.views.identity import identity_line, parts_blocks, settings_blocks
 from debate_rl.inspector.views.parsing import parsing_blocks
 from debate_rl.inspector.views.prompts import DebatePrompts, prompt_blocks
 from debate_rl.inspector.views.replays import debate_replay_blocks, read_replay, replay_blocks, replays
 from debate_rl.inspector.views.tokens import token_blocks
-from debate_rl.inspector.views.votes import attacks_on, pair_blocks, pairs_blocks, votes_blocks
+from debate_rl.inspector.views.votes import attacks_on, pair_blocks, pairs_blocks, votes_blocks, wrong_votes
 from debate_rl.inspector.views.why import why
 from debate_rl.inspector.views.why_text import why_blocks
 from debate_rl.inspector.web.page import PageRequest, address, show
 from debate_rl.inspector.web.site import Busy, NotFound
 from debate_rl.judge_attack.pairs import hack_gaps, judged_steps, watched_judge
 from transcripts import Record, StepRow
+from transcripts.filters.questions import QUESTIONS
 from transcripts.record import named
 
 Page: TypeAlias = Callable[[PageRequest], Response]
@@ -39,14 +47,6 @@ PAGE, SHOWN_STEPS = 50, 200
 MOST_TURNS, MOST_TOKENS = 60, 700
 MOST_CELLS = 700
 """Maximum number of arrows and matrix cells on a page. Above it, the page shows one round."""
-TRAINING = (("loss", "loss"), ("KL", "kl_mean"), ("entropy", "entropy_mean"))
-"""Charts of metrics.jsonl: the title, and the name of the metric."""
-SHARES = (
-    ("accuracy, last round", "a", "accuracy_last_round"),
-    ("accuracy, round 0", "b", "accuracy_round_0"),
-    ("winner accuracy", "c", "winner_accuracy"),
-    ("judge accuracy", "d", "judge_accuracy"),
-)
 
 
 def front(request: PageRequest) -> Response:
@@ -72,7 +72,8 @@ def steps(request: PageRequest) -> Response:
         blocks.append(Section(counted(len(damage), "damaged place"), lines, name="damage", folded=True))
     if len(judged_steps(run.path)) > 1:
         blocks.append(Line(Span("Attacks on the judge", link=Link(("pairs",))), name="judged"))
-    blocks.append(Section("", _course(request, every), kind="course", id="course"))
+    blocks += _questions(request, links.filter)
+    blocks.append(Section("", [], kind="course", id="course"))
     ids = [f"step-{row.step}" for row in rows[:SHOWN_STEPS]]
     table = table_of(STEPS, rows[:SHOWN_STEPS], name="steps", row_name="step", ids=ids, body="rows")
     blocks += [table] if rows else [Line("No debate yet.", name="none")]
@@ -87,16 +88,27 @@ def _step(row: StepRow) -> int:
     return -1 if row.step is None else row.step
 
 
-def _course(request: PageRequest, rows: Sequence[StepRow]) -> list[Block]:
-    """Return the charts by step: fractions, and training figures with their own ranges."""
-    shares = [
-        Series(title, style, [(_step(row), getattr(row, name)) for row in rows])
-        for title, style, name in SHARES
-    ]
-    curves = metrics_of(request.run.path)
-    points = ((title, *(part.tolist() for part in curves.of(name))) for title, name in TRAINING)
-    own = [Series(title, "a", list(zip(at, values, strict=True))) for title, at, values in points]
-    return [Chart(shares), *(Chart([series], fitted=True) for series in own)]
+def _questions(request: PageRequest, within: str) -> list[Block]:
+    """Return the ready-made questions as links with their counts among the debates of a filter.
+
+    The question of the filter itself is marked, and its link takes it away.
+    """
+    chosen = ""
+    for asked in (question.filter for question in QUESTIONS.values()):
+        if within == asked:
+            chosen, within = asked, ""
+        elif within.startswith(f"{asked} (") and within.endswith(")"):
+            chosen, within = asked, within[len(asked) + 2 : -1]
+    counts = request.site.counts(request.name, within)
+    if counts is None:
+        return []
+    words: list[Span | str] = ["Debates in which "]
+    for (text, asked), count in zip(QUESTIONS.values(), counts, strict=True):
+        both = f"{asked} ({within})" if within else asked
+        link = Link(("debates",), (("filter", within if asked == chosen else both),)) if count else None
+        style = "chip on" if asked == chosen else "chip" if count else "chip none"
+        words += [Span(f"{text} · {count:,}", style, link, "question"), " "]
+    return [Line(words, "chips", name="questions")]
 
 
 def step_groups(request: PageRequest) -> Response:
@@ -106,8 +118,17 @@ def step_groups(request: PageRequest) -> Response:
         raise NotFound("the address names no step: step=NUMBER")
     groups = groups_of(request.store, step)
     chosen = group_named(groups, request.query.get("problem", ""))
-    others = Section("Groups of the step", [groups_table(groups, chosen)])
-    blocks = [*group_blocks(group_view(request.store, chosen)), others]
+    bars = reward_histograms(groups)
+    about = "Mean reward of each debate; a bar leads to its debates"
+    blocks = [
+        *group_blocks(group_view(request.store, chosen)),
+        Section("Groups of the step", [groups_table(groups, chosen)]),
+        *(
+            [Section("Rewards of the step", [Line(about, "faint"), Section("", bars, kind="plots")])]
+            if bars
+            else []
+        ),
+    ]
     held = request.look("held", lambda store: [row.step for row in store.steps("") if row.step is not None])
     near = {"prev": max((one for one in held if one < step), default=None)}
     near |= {"next": min((one for one in held if one > step), default=None)}
@@ -163,7 +184,7 @@ def debate_list(request: PageRequest) -> Response:
     counts = {"total": total, "matching": _matching(request) if links.filter else total, "steps": None}
     blocks: list[Block] = [table_of(DEBATES, rows, name="debates", row_name="row", ids=ids, body="rows")]
     none = Line("No debate matches." if links.filter else "No debate yet.", name="none")
-    blocks = blocks if rows else [none, *blocks]
+    blocks = [*_questions(request, links.filter), *(blocks if rows else [none, *blocks])]
     return show(request, "debates", "Debates", blocks, counts=counts, order=order, live=live, pages=pages)
 
 
@@ -263,9 +284,21 @@ def debate_page(kind: str, title: str, read: ReadBlocks, *, of_turn: bool = Fals
         blocks = read(request, record, view, chosen or TurnId(0, 0))
         picked = (chosen, turns_by_round(view, chosen), named) if chosen else None
         written = request.query.get("written") == "1"
-        return show(request, kind, heading, blocks, near=near, shown=view, picked=picked, written=written)
+        more = {"near": near, "shown": view, "picked": picked, "written": written}
+        return show(request, kind, heading, blocks, **more, empty=_empty(request, record, view))
 
     return page
+
+
+def _empty(request: PageRequest, record: Record, view: DebateView) -> set[str]:
+    """Return the views of a debate that would show nothing."""
+    there = {
+        "graph": bool(vote_graphs(record)),
+        "why": view.scored and ":" not in request.id,
+        "parse": any(turn.failures for turn in view.spoken()),
+        "adoption": bool(adoption_view(record).copies),
+    }
+    return {name for name, content in there.items() if not content}
 
 
 def _next(request: PageRequest, *, newest: bool) -> str | None:
@@ -304,7 +337,8 @@ def _rounds(request: PageRequest, record: Record, view: DebateView, turn: TurnId
         ("Later rounds", to_debate(view.id, round=first + fit), held > first + fit),
     )
     shown = range(first, min(held, first + fit))
-    return [*debate_blocks(view, shown, whole=request.turn("full")), *ways]
+    head, *rest = debate_blocks(view, shown, whole=request.turn("full"))
+    return [head, *wrong_votes(view, vote_graphs(record)), *rest, *ways]
 
 
 def _votes(request: PageRequest, record: Record, view: DebateView, turn: TurnId) -> list[Block]:

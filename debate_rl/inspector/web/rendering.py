@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 from base64 import b64encode
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,7 +22,7 @@ from debate_rl.inspector.lists import DEBATES, table_of
 from debate_rl.inspector.views import debate_view, vote_graphs
 from debate_rl.inspector.views.debate_blocks import debate_blocks
 from debate_rl.inspector.views.votes import votes_blocks
-from debate_rl.inspector.web.drawing import draw_chart, draw_votes
+from debate_rl.inspector.web.drawing import draw_histogram, draw_votes
 from debate_rl.mathematics import with_mathematics
 from transcripts import DebateRow, RunStore, TranscriptError
 
@@ -34,6 +34,8 @@ MOST_OF_A_TEXT, MOST_OF_A_LINE = 60_000, 600
 MOST_MATHEMATICS, MOST_MARKUP = 6, 400_000
 """Maximum number of characters of MathML per character of a text, and per text. MathML is about twelve times
 as long as its formula."""
+COLOURS = 6
+"""Number of colours of personas in style.css; further personas begin again."""
 TAGS = {"strong": "b", "code": "code", "mark": "mark", "gone": "del", "new": "ins"}
 
 
@@ -50,13 +52,19 @@ class Face:
     """How a page draws blocks. ``href``: returns the address of a link, or "" for no link.
 
     ``piece``: number of characters shown of a text that has its own page. ``written``: show mathematics as
-    written. ``anchor``: a prefix of each id.
+    written. ``anchor``: a prefix of each id. ``personas``: the number of each persona's colour.
     """
 
     href: Callable[[Link], str]
     piece: int = MOST_OF_A_PIECE
     written: bool = False
     anchor: str = ""
+    personas: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    def colour(self, persona: str) -> Markup:
+        """Return a mark in the colour of a persona, whose name stands next to it."""
+        at = self.personas.get(persona)
+        return Markup() if at is None else Markup('<span class="persona p{}"></span>').format(at % COLOURS)
 
     def words(self, words: Words, *, item: bool = False) -> Markup:
         """Return words as markup. ``item``: keys can move between the links."""
@@ -77,6 +85,8 @@ class Face:
             walked = " data-item" if item else ""
             inside = Markup('<a href="{}"{}{}>{}</a>').format(url, walked, named, inside)
             named = ""
+        if span.persona:
+            inside = self.colour(span.persona) + inside
         if span.bar is not None:
             inside = bar_of(span.bar) + inside
         if not span.style and not named:
@@ -111,6 +121,11 @@ def _beginning(text: Iterable[Span], most: int) -> Iterable[Span]:
 def _marked(span: Span) -> Markup:
     kind = span.style if span.style in TAGS else f"tok {span.style}"
     return Markup('<{0} class="{1}">{2}</{0}>').format(TAGS.get(span.style, "span"), kind, seen(span.text))
+
+
+def numbered(personas: Iterable[str]) -> dict[str, int]:
+    """Return the number of each persona."""
+    return {name: at for at, name in enumerate(personas)}
 
 
 def piece_limit(blocks: Iterable[Block]) -> int:
@@ -183,7 +198,7 @@ def environment() -> Environment:
         "count": lambda value: f"{value:,}",
         "kind": lambda block: type(block).__name__,
         "shorten": lambda text, most: shorten(text or "", most),
-        "chart": draw_chart,
+        "histogram": draw_histogram,
         "votes": draw_votes,
     }
     templates.globals |= {"asset": asset}
@@ -265,7 +280,7 @@ def _refuse_another(path: Path) -> None:
         raise ValueError(f"{path}: exists and is not an export of debates; name another file")
 
 
-def _face(held: Collection[str], anchor: str = "") -> Face:
+def _face(held: Collection[str], anchor: str = "", personas: Sequence[str] = ()) -> Face:
     """Return how the file draws blocks: with links only to content of the file."""
 
     def href(link: Link) -> str:
@@ -274,7 +289,7 @@ def _face(held: Collection[str], anchor: str = "") -> Face:
             return ""
         return f"#d{rest[0]}-{link.anchor}" if link.anchor else f"#d{rest[0]}"
 
-    return Face(href, PIECE_CHARACTERS, anchor=anchor)
+    return Face(href, PIECE_CHARACTERS, anchor=anchor, personas=numbered(personas))
 
 
 def _parts(store: RunStore, filter: str, rows: list[DebateRow], matching: int) -> Iterator[str]:
@@ -294,7 +309,7 @@ def _parts(store: RunStore, filter: str, rows: list[DebateRow], matching: int) -
         list=render_blocks([table] if rows else [], _face(held)),
     )
     for row in rows:
-        face = _face(held, f"d{row.id}-")
+        face = _face(held, f"d{row.id}-", store.personas())
         head = Markup('<article class="exported" id="d{0}" data-testid="exported"><h1>Debate {0} {1}</h1>')
         up = Markup('<a class="faint top-link" href="#main">↑ list</a>')
         yield head.format(row.id, up) + render_blocks(_debate(store, row.id), face) + Markup("</article>\n")

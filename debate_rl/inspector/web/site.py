@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from debate_rl.inspector.runs import FoundRun, find_runs, run_at
 from transcripts import RunStore, TranscriptError, compile_filter
+from transcripts.filters.questions import QUESTIONS
 
 FRESH_S, PATIENCE_S, LOOK_S = 1.0, 0.5, 0.1
 """Minimum seconds between checks for new files; maximum seconds to wait for an index, and for a search."""
@@ -58,6 +59,7 @@ class Site:
         self._open: dict[str, _Served] = {}
         self._closed = False
         self._answers: dict[tuple[object, ...], Future[Any]] = {}
+        self._counts: dict[tuple[str, str, int], list[int]] = {}
         self._workers, self._openers = ThreadPoolExecutor(3, "search"), ThreadPoolExecutor(8, "open")
         self.is_one_run = run_at(path, self.runs()) is not None  # raises now if the path is wrong
 
@@ -169,6 +171,22 @@ class Site:
             return answer.result(LOOK_S)
         except TimeoutError:
             raise Busy("searching the texts") from None
+
+    def counts(self, name: str, within: str) -> list[int] | None:
+        """Return how many debates of a filter match each of ``QUESTIONS``; None if it searches words."""
+        if compile_filter(within).words:
+            return None
+        store = self.store(name)
+        known = (name, within, store.count())
+        with self._lock:
+            found = self._counts.get(known)
+        if found is None:
+            found = store.counts([question.filter for question in QUESTIONS.values()], within)
+            with self._lock:
+                while len(self._counts) >= KEPT_ANSWERS:
+                    self._counts.pop(next(iter(self._counts)))
+                self._counts[known] = found
+        return found
 
     def _index(self, store: RunStore) -> None:
         """Index the words in small steps, so that the server can stop at any time."""

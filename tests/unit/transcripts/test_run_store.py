@@ -10,6 +10,7 @@ import pytest
 from debate.types import TurnId
 from transcripts import RunStore, ShardWriter, TranscriptError, write_step
 from transcripts.codec import without_tokens
+from transcripts.filters.questions import QUESTIONS
 from transcripts.index.database import FULL_TEXT, INDEX, cache_folder
 from transcripts.store import seal_shard, set_aside_from
 
@@ -49,6 +50,20 @@ def test_debates_are_listed_and_read_by_id(run, step_records):
     with RunStore.open(run / "transcripts") as store:  # the folder of the shards does as well
         assert store.run == run
         assert store.refresh() == 0
+
+
+def test_questions_are_counted_in_one_pass(run):
+    filters = [question.filter for question in QUESTIONS.values()]
+    with RunStore.open(run) as store:
+        for within in ("", "step:1", "winner:wrong", "text:solution winner:right"):
+            both = [f"{filter} ({within})" if within else filter for filter in filters]
+            assert store.counts(filters, within) == [store.count(one) for one in both]
+        assert store.counts(["winner:right", "winner:wrong", "winner:none"]) == [
+            store.count(f"winner:{word}") for word in ("right", "wrong", "none")
+        ]
+        assert store.personas() == sorted(store.debates(limit=1)[0].personas)
+        with pytest.raises(ValueError, match="words"):
+            store.counts(["text:solution"])
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-// Charts of metrics.jsonl on a run's page, drawn by uPlot. Without scripts the page shows small drawings.
+// Charts of metrics.jsonl on a run's page, drawn by uPlot.
 "use strict";
 (() => {
   const place = document.querySelector("#course");
@@ -78,7 +78,10 @@
 
   const start = async () => {
     here = await (await fetch("metrics.json")).json();
-    if (here.steps.length < 2) return;
+    if (here.steps.length < 2) {
+      if (document.querySelector("[data-live]")) setTimeout(start, POLL_MS);
+      return;
+    }
     const known = new Set(here.names);
     const board = document.createElement("div");
     board.className = "plots";
@@ -109,5 +112,5 @@
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
     if (document.querySelector("[data-live]")) setInterval(() => document.hidden || redraw(), POLL_MS);
   };
-  start().catch(() => { /* the small drawings stay */ });
+  start().catch(() => { /* the server is away */ });
 })();

@@ -48,7 +48,8 @@
     if (help?.open || (keysOn && !keysOn.checked)) return;
     if (going && Date.now() - going < 1500) {
       going = 0;
-      if (/^[a-z]$/.test(event.key) && follow(`a[data-go="${event.key}"]`)) event.preventDefault();
+      const view = { k: "tokens", i: "prompt" }[event.key];  // of the first turn
+      if (/^[a-z]$/.test(event.key) && (follow(`a[data-go="${event.key}"]`) || (view && follow(`main a[href*="/${view}?"]`)))) event.preventDefault();
       return;
     }
     if (event.key === "g") { going = Date.now(); return; }
@@ -146,7 +147,6 @@
       const fresh = rows.filter((row) => !document.getElementById(row.id)).length;
       const added = total(page) - known;
       copy(page, COUNT);
-      if (!select(".plots")) copy(page, "#course");
       if (added < 0) return offer("The run returned to an earlier step.", "Reload the page", () => location.reload());
       if (inserts && fresh && (!body || (fresh === rows.length && body.children.length)))
         return offer("Many new debates.", "Reload the page", () => location.reload());

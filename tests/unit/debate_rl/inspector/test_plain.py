@@ -38,7 +38,7 @@ def test_a_list_has_headings_and_a_line_a_debate(store):
     assert (total, last) == (3, None)
     assert [" ".join(line.split()) for line in text.splitlines()] == [
         "debate winner accuracy judge flags votes malformed problem level tokens",
-        "5.0 ✓ right .33→1.00 .50 cycle WC:2 5 2 p/1 Level 1 626",
+        "5.0 ✓ right .33→1.00 .50 cycle ✗→✓:2 5 2 p/1 Level 1 626",
         "5.1 ✓ right 1.00→1.00 – 3 0 p/1 Level 1 408",
         "6.0 · none .33→.33 – missing 0 1 p/1 Level 1 78",
     ]
@@ -54,7 +54,7 @@ def test_a_page_says_where_the_next_begins(store):
     assert printed(plain.print_list, store, "step:99") == ((0, None), "")
 
 
-@pytest.mark.parametrize(("width", "more"), [(30, 8), (45, 7), (60, 5), (200, 0)])
+@pytest.mark.parametrize(("width", "more"), [(30, 8), (45, 7), (60, 6), (200, 0)])
 def test_on_a_terminal_the_lines_fit_and_what_is_left_out_is_told(store, width, more):
     _, text = printed(plain.print_list, store, colour=True, width=width)
     *lines, last = [SGR.sub("", line) for line in text.splitlines()]

@@ -75,13 +75,13 @@ def test_a_judge_that_gets_worse_is_the_first_finding_and_the_first_sentence():
     assert found[0].look.kind == "judge/change"
     text = "right in 98.0% of 100 votes in step 0, in 79.0% of 100 in step 3, -19.0 points"
     assert found[0].paragraph().text.startswith(f"Judges got worse: {text}")
-    assert found[0].look.behind.filter == "step:3..3 judge.accuracy:<0.5"
+    assert found[0].look.behind.filter == "step:3..3 vote:wrong"
     report = whole_report([run])
     learned, judge, following = report.answers
     assert judge.word == "better than chance, and getting worse"
     assert judge.text[0].text.startswith("Judges got worse: ")
     assert (judge.tone, following.tone) == ("bad", "bad")
-    assert following.text[0].command == "debate inspect run ls 'step:3..3 judge.accuracy:<0.5'"
+    assert following.text[0].command == "debate inspect run ls 'step:3..3 vote:wrong'"
     assert learned.word == "unknown"
 
 

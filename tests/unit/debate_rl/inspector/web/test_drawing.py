@@ -1,24 +1,28 @@
-"""The drawing of votes and the chart of steps, in numbers."""
+"""The drawings of votes and of histograms, in numbers."""
 
 import re
+from itertools import pairwise
 from math import hypot
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from debate.personas import Persona
 from debate.types import TurnId
-from debate_rl.inspector.blocks import Chart, Series, VoteDrawing
+from debate_rl.inspector.blocks import Bin, Histogram, Link, VoteDrawing
+from debate_rl.inspector.views.group import binned
 from debate_rl.inspector.views.votes import Arrow, RoundGraph
-from debate_rl.inspector.web.drawing import LABEL, NODE, binned, draw_chart, draw_votes
+from debate_rl.inspector.web.drawing import LABEL, NODE, draw_histogram, draw_votes
 
 A, B, C = (TurnId(agent, 0) for agent in range(3))
 
 
 class View:
-    """A debate of which a drawing needs handles and grades alone."""
+    """A debate of which a drawing needs handles, personas and grades alone."""
 
     handles = tuple(f"K{agent}" for agent in range(64))
+    personas = tuple(Persona(f"P{agent}", "") for agent in range(64))
 
     def turn(self, turn):
         return None
@@ -96,40 +100,17 @@ def test_every_drawing_lies_in_its_frame(pairs, agents):
     assert len({(node.x, node.y) for node in drawn.nodes}) == agents
 
 
-def test_a_chart_has_gaps_where_there_is_no_value():
-    found = draw_chart(Chart([Series("judge", "a", [(0, 0.0), (1, None), (2, 1.0), (4, 0.5)])]))
-    assert found.lines[0].parts == ["4.0,116.0", "320.0,4.0 636.0,60.0"]
-    assert found.lines[0].last == "0.500"
-    for points in ([(0, 0.5)], [(0, None), (1, None)]):
-        assert draw_chart(Chart([Series("judge", "a", points)])) is None
+def test_bars_are_as_high_as_their_counts_and_stand_next_to_each_other():
+    bins = [Bin(0.0, 0.5, 4, Link(("debates",))), Bin(0.5, 1.0, 0), Bin(1.0, 1.5, 1)]
+    drawn = draw_histogram(Histogram("truth reward", bins))
+    assert [(bar.x, bar.y, bar.height) for bar in drawn.bars] == [(12, 14, 60), (38, 74, 0), (64, 59, 15)]
+    assert (drawn.width, drawn.height, drawn.floor, drawn.end) == (102, 90, 74, "1.5")
+    assert drawn.bars[2].words == "truth reward from 1 to below 1.5: 1 debate"
 
 
-def own_range(series):
-    return draw_chart(Chart([series], fitted=True))
-
-
-def test_a_figure_of_any_size_is_drawn_in_its_own_range():
-    found = own_range(Series("loss", "a", [(0, 3.0), (1, None), (2, -1.0), (4, 1.0)]))
-    assert (found.low, found.high) == ("-1", "3")
-    assert found.lines[0].parts == ["4.0,4.0", "320.0,116.0 636.0,60.0"]
-    flat = own_range(Series("KL", "a", [(0, 2.0), (1, 2.0)]))
-    assert flat.lines[0].parts == ["4.0,60.0 636.0,60.0"]
-    assert own_range(Series("KL", "a", [])) is own_range(Series("KL", "a", [(3, 1.0)])) is None
-
-
-@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=2, max_size=9))
-def test_no_figure_leaves_its_frame(values):
-    found = own_range(Series("loss", "a", list(enumerate(values))))
-    for point in " ".join(found.lines[0].parts).split():
-        x, y = map(float, point.split(","))
-        assert 4 <= x <= found.width - 4
-        assert 4 <= y <= found.height - 4
-
-
-@given(st.lists(st.one_of(st.none(), st.floats(0, 1)), min_size=1, max_size=500), st.integers(1, 50))
-def test_binning_keeps_the_number_of_points_low_and_the_mean(values, most):
-    points = list(enumerate(values))
-    found = binned(points, most)
-    assert len(found) <= most
-    if len(values) <= most:
-        assert [value for _, value in found] == values
+@given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=50))
+def test_bins_hold_every_value_once(values):
+    bins = binned(values)
+    assert sum(one.size for one in bins) == len(values)
+    assert len(bins) <= 14
+    assert all(before.high == after.low for before, after in pairwise(bins))
