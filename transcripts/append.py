@@ -20,10 +20,10 @@ class LineFile:
 
     A write that fails midway (full disk) is undone and raises TranscriptWriteError. Opening anything but a
     plain file raises it too, because a run may come from an untrusted source: a link could change another
-    file.
+    file. ``shared``: wait until no other process or thread has the file open in this way.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, shared: bool = False) -> None:
         self.path, self._fd = path, -1
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -32,6 +32,10 @@ class LineFile:
                 raise OSError(errno.EINVAL, "not a plain file")
             flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
             self._fd = os.open(path, flags, 0o644)
+            if shared:
+                import fcntl  # not on Windows
+
+                fcntl.flock(self._fd, fcntl.LOCK_EX)  # closing the file releases it
             repair_tail(self._fd)
             self.end = os.lseek(self._fd, 0, os.SEEK_END)
             """The number of bytes written so far, where the next line will begin."""

@@ -1,7 +1,8 @@
-"""The tables of a run as rows for pandas: debates, turns, votes and metrics."""
+"""The tables of a run as rows for pandas: debates, turns, votes, annotations and metrics."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -11,8 +12,10 @@ from debate.settings import install_hint
 from rewards import ballot_box
 from rewards.judge_rewards import better_side
 from rewards.truth import GRADES, grade_of
-from rewards.votes import drop_reasons
+from rewards.votes import drop_reasons, pair_of, valid_votes, verdict
+from transcripts.annotations import Annotation, Place, checksum
 from transcripts.errors import TranscriptError
+from transcripts.index.database import MOST_DEBATES
 from transcripts.record import Record, turn_rows
 
 if TYPE_CHECKING:
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
 
     from transcripts.run_store import RunStore
 
-Table: TypeAlias = Literal["debates", "turns", "votes", "metrics"]
+Table: TypeAlias = Literal["debates", "turns", "votes", "annotations", "metrics"]
 Row: TypeAlias = dict[str, Any]
 
 
@@ -83,6 +86,50 @@ def vote_rows(id: str, record: Record) -> Iterator[Row]:
         }
 
 
+def annotation_rows(store: RunStore, filter: str = "") -> Iterator[Row]:
+    """Yield a flat row for each star, note and label on debates that match a filter, in the order of the run.
+
+    ``gold``: the grade of the solution, the right one of a pair ("left" or "right"), or None. ``left_votes``,
+    ``tie_votes``, ``right_votes``: the valid votes on the pair. ``stale``: whether the debate is gone or has
+    other replies now, so that nothing else is known.
+    """
+    any_of = "star:yes OR label:* OR note:*"
+    wanted = f"({filter}) ({any_of})" if filter.strip() else ""
+    shown = {row.id for row in store.debates(wanted, limit=MOST_DEBATES)} if wanted else None
+    for id, given in store.annotations().by_debate().items():
+        if shown is not None and id not in shown:
+            continue
+        try:
+            record = store.debate(id)
+        except TranscriptError:
+            record = None
+        sums = None if record is None else checksum(record)
+        for one in given:
+            fits = record is not None and one.replies == sums
+            base = {"debate": id, "id": one.id, "kind": one.kind, "value": one.value, "stale": not fits}
+            base |= {"author": one.author, "time": one.time, "problem": None, "gold": None}
+            yield base | dict.fromkeys(VOTES) | (_annotated(record, one) if record and fits else {})
+
+
+VOTES = ("left_votes", "tie_votes", "right_votes")
+
+
+def _annotated(record: Record, one: Annotation) -> Row:
+    """Return the problem, the gold label of the thing, and the votes on a pair."""
+    turns, problem = Place.of(one.id).turns, {"problem": record.debate.problem.id}
+    if len(turns) < 2:
+        return problem | {"gold": GRADES[grade_of(turns[0], record.correct)] if turns else None}
+    better = better_side(turns[0], turns[1], record.correct)
+    votes = Counter(
+        verdict(vote) for vote in valid_votes(ballot_box(record.debate)) if pair_of(vote) == turns
+    )
+    return {
+        **problem,
+        "gold": {1: "left", -1: "right"}.get(better),
+        **dict(zip(VOTES, (votes[1], votes[0], votes[-1]), strict=True)),
+    }
+
+
 def _metrics(store: RunStore, _: str) -> Iterator[Row]:
     path = store.run / "metrics.jsonl"
     try:
@@ -101,5 +148,6 @@ TABLES: Mapping[Table, Callable[[RunStore, str], Iterator[Row]]] = {
     "debates": _debates,
     "turns": _turns,
     "votes": _votes,
+    "annotations": lambda store, filter: annotation_rows(store, filter),
     "metrics": _metrics,
 }

@@ -11,6 +11,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, Self
 
 from debate.types import Completion, TurnId
+from transcripts.annotations import FILE, Annotation, Annotations, Kind, Place, annotate, read_annotations
 from transcripts.causes import causes_in
 from transcripts.codec import from_line
 from transcripts.errors import FieldError, TranscriptError
@@ -53,10 +54,10 @@ DOCUMENT = "ON debates.key = d.key AND debates.line = d.line"
 
 
 class RunStore:
-    """The debates of one run, read-only. Safe to use from several threads.
+    """The debates of one run. Safe to use from several threads.
 
-    The run itself is never changed. An index and the full text are kept in the user's cache, and are
-    rebuilt if they are missing or damaged.
+    The run itself is never changed, except that ``annotate`` appends to its annotations. An index and the
+    full text are kept in the user's cache, and are rebuilt if they are missing or damaged.
     """
 
     def __init__(self, run: Path, shards: Path) -> None:
@@ -64,6 +65,7 @@ class RunStore:
         self.folder, self._temporary = index_home(run)
         self._files, self._lock = OpenFiles(), RLock()
         self._causes: dict[int, frozenset[str]] = {}
+        self._annotations: tuple[object, Annotations] = (None, Annotations())
         self._searched: object = None
         """The version of the index at which the full text was complete."""
         self._connection = self._connect()
@@ -86,6 +88,7 @@ class RunStore:
         connection = open_both(self.folder)
         connection.create_function("holds", 3, self._holds)
         connection.create_function("caused", 3, self._caused)
+        connection.create_function("marks", 1, self._marks)
         return connection
 
     def _rebuild(self) -> int:
@@ -148,7 +151,8 @@ class RunStore:
         return self._rows(sql, (*values, limit), query, row_of)
 
     def frame(self, table: Table, filter: str = "") -> DataFrame:
-        """Return a table of the run as a pandas DataFrame: "debates", "turns", "votes" or "metrics".
+        """Return a table of the run as a pandas DataFrame: "debates", "turns", "votes", "annotations" or
+        "metrics".
 
         ``filter`` selects debates. ValueError for an unknown table.
         """
@@ -281,6 +285,27 @@ class RunStore:
             )
         return key_of(int(step), int(index))
 
+    def annotations(self) -> Annotations:
+        """Return the stars, notes and labels of the run as they are now."""
+        path = self.run / FILE
+        try:
+            state = path.stat()
+        except OSError:
+            return Annotations()
+        known = state.st_ino, state.st_size, state.st_mtime_ns
+        if self._annotations[0] != known:
+            self._annotations = known, read_annotations(self.run)
+        return self._annotations[1]
+
+    def annotate(self, kind: Kind, id: str, value: str, *, author: str = "") -> Annotation:
+        """Star, note or label a debate, turn or pair, named as in transcripts/annotations.py.
+
+        An empty value removes it. FieldError if the id or the value does not fit; TranscriptError without
+        such a debate; OSError if it cannot be written.
+        """
+        record = self.debate(Place.of(id).debate)
+        return annotate(self.run, record, kind, id, value, author=author)
+
     def text_read(self) -> tuple[int, int]:
         """Return how many bytes of transcripts the full text covers, and how many there are."""
         with self._lock, naming_index(self.folder):
@@ -335,6 +360,9 @@ class RunStore:
         if known not in self._causes:
             self._causes[known] = causes_in(line)
         return cause in self._causes[known]
+
+    def _marks(self, kind: Kind) -> str:
+        return self.annotations().marks(kind)
 
     def close(self) -> None:
         """Close all files and databases."""

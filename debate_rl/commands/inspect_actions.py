@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from msgspec import to_builtins
+
 from debate_rl.commands.console import one_line, progress_bar
 from debate_rl.commands.options import turn_of
 from debate_rl.formatting import counted, safe
@@ -38,12 +40,15 @@ from debate_rl.inspector.views.across import (
     read,
 )
 from debate_rl.inspector.views.group import group_blocks, group_named, group_view, groups_of, groups_table
+from debate_rl.inspector.views.marks import Marker, annotations_table
 from debate_rl.inspector.views.prompts import DebatePrompts
 from debate_rl.inspector.views.replays import debate_replay_blocks, read_replay, replay_blocks, replays
 from debate_rl.inspector.views.votes import attacks_on, pair_blocks, pairs_blocks
 from debate_rl.inspector.views.why import why
 from debate_rl.inspector.views.why_text import why_blocks
 from transcripts import RunStore, compile_filter
+from transcripts.annotations import Kind
+from transcripts.frames import annotation_rows
 from transcripts.record import named
 
 PAGE = 50
@@ -62,6 +67,7 @@ class LineOptions:
     json: bool = False
     turn: str | None = None
     prompts: bool = False
+    author: str = ""
 
     def given(self) -> list[str]:
         """Return the given options that only some actions accept."""
@@ -185,7 +191,54 @@ def _show(rest: Sequence[str], options: LineOptions, store: RunStore, printer: P
     for id in rest:
         record = read(store, id, tokens=options.prompts)
         prompts = DebatePrompts(record.debate, store.run) if options.prompts else None
-        print_debate(id, record, printer, raw=options.raw, as_json=options.json, prompts=prompts)
+        marks = Marker.of(store, id, record)
+        print_debate(id, record, printer, raw=options.raw, as_json=options.json, prompts=prompts, marks=marks)
+
+
+def _star(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
+    if len(rest) not in (1, 2) or rest[1:] not in ([], ["off"]):
+        raise ValueError("star: name a debate, turn or pair, as in star 12.3, and off to remove the star")
+    _annotate(store, printer, options, "star", rest[0], "" if rest[1:] else "yes")
+
+
+def _note(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
+    if len(rest) != 2:
+        raise ValueError(
+            'note: name a debate, turn or pair and quote the text: note 12.3 "hedges"; "" removes it'
+        )
+    _annotate(store, printer, options, "note", rest[0], rest[1])
+
+
+def _label(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
+    if len(rest) != 2:
+        raise ValueError(
+            'label: name a debate, turn or pair and its label: label 12.3/1.0 wrong; "" removes it'
+        )
+    _annotate(store, printer, options, "label", rest[0], rest[1])
+
+
+def _annotate(
+    store: RunStore, printer: Printer, options: LineOptions, kind: Kind, id: str, value: str
+) -> None:
+    done = store.annotate(kind, id, value, author=options.author)
+    if options.json:
+        printer.json({"schema": 1, **to_builtins(done)})
+    else:
+        printer.line(safe(f"{kind} of {id} " + (f"is {done.value!r}" if done.value else "is removed")))
+
+
+def _annotations(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
+    rows = list(annotation_rows(store, _both(options.filter, rest)))
+    if options.json:
+        for row in rows:
+            printer.json({"schema": 1, **row})
+    elif rows:
+        printer.blocks([annotations_table(rows)])
+    else:
+        printer.line("no stars, notes or labels; debate inspect RUN star ID gives one")
+    printer.stream.flush()
+    for fault in store.annotations().faults:
+        print(one_line(f"debate: note: {fault}"), file=sys.stderr)
 
 
 def _grep(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
@@ -380,6 +433,35 @@ ACTIONS: Mapping[str, Action] = {
         "Compare the current judge with the start judge on fixed pairs under attack, or on pair N.",
         (),
         ("inspect runs/mine pairs", "inspect runs/mine pairs 3"),
+    ),
+    "star": Action(
+        _star,
+        "ID [off]",
+        "Star a debate (12.3), a turn (12.3/1.0, AGENT.ROUND) or a pair of solutions (12.3/0.0-1.0).",
+        ("author",),
+        ("inspect runs/mine star 12.3", "inspect runs/mine ls star:yes"),
+    ),
+    "note": Action(
+        _note,
+        "ID TEXT",
+        "Write a note on a debate, turn or pair; it replaces an earlier one, and an empty text removes it.",
+        ("author",),
+        ('inspect runs/mine note 12.3/1.0 "hedges, then guesses"',),
+    ),
+    "label": Action(
+        _label,
+        "ID LABEL",
+        "Label the solution of a turn (right, wrong), the better one of a pair (left, right, tie), or a "
+        "debate (your own words). An empty label removes it.",
+        ("author",),
+        ("inspect runs/mine label 12.3/1.0 wrong", "inspect runs/mine label 12.3/0.0-1.0 left"),
+    ),
+    "annotations": Action(
+        _annotations,
+        "[FILTER]",
+        "List all stars, notes and labels, with gold grades and votes.",
+        ("filter",),
+        ("inspect runs/mine annotations", "inspect runs/mine annotations --json > labels.jsonl"),
     ),
 }
 SOME = {option for action in ACTIONS.values() for option in action.options}

@@ -57,7 +57,36 @@ class Span(NamedTuple):
     persona: str = ""
 
 
-Words: TypeAlias = str | Span | Sequence[str | Span]
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """The star, label and note of a debate, turn or pair, which the browser can change.
+
+    ``about``: what they are on, in words. ``choices``: the possible labels and their words, after ``intro``.
+    ``whole``: the browser also has fields for a star, a note and a label in your own words. ``anchor``: the
+    place on the page.
+    """
+
+    id: str
+    about: str
+    star: bool = False
+    label: str = ""
+    note: str = ""
+    choices: tuple[tuple[str, str], ...] = ()
+    intro: str = ""
+    whole: bool = False
+    anchor: str = ""
+
+    @property
+    def plain(self) -> str:
+        """The given marks as one line, or "" if there are none."""
+        label = dict(self.choices).get(self.label, self.label)
+        named = (("label", label), ("note", " ".join(self.note.split())))
+        return " · ".join(
+            [*(["★ starred"] * self.star), *(f"{name}: {text}" for name, text in named if text)]
+        )
+
+
+Words: TypeAlias = str | Span | Sequence[str | Span] | Marks
 """The content of one line or one cell."""
 
 
@@ -71,6 +100,8 @@ def spans(words: Words) -> tuple[Span, ...]:
         return (Span(words),)
     if isinstance(words, Span):
         return (words,)
+    if isinstance(words, Marks):
+        return (Span(words.plain, "doubt"),)
     return tuple(Span(word) if isinstance(word, str) else word for word in words)
 
 
@@ -196,7 +227,7 @@ class Section:
     folded: bool = False
 
 
-Block: TypeAlias = Line | Text | Table | Pairs | Histogram | VoteDrawing | Section
+Block: TypeAlias = Line | Text | Table | Pairs | Histogram | VoteDrawing | Section | Marks
 
 
 def cut(rows: Iterable[Sequence[Words]], most: int) -> tuple[list[Sequence[Words]], list[Block]]:
@@ -247,6 +278,8 @@ def lines_of(blocks: Iterable[Block], layout: Layout) -> Iterator[Row]:
                 yield (Span(f"{name:<{widest}}  ", "faint"), *_safe(words))
         elif isinstance(block, Table):
             yield from table_lines(block)
+        elif isinstance(block, Marks) and block.plain:
+            yield _safe(block)
         elif isinstance(block, Histogram):
             yield from ((Span(f"{block.title} {one.low:g}: {one.size:,}"),) for one in block.bins)
 

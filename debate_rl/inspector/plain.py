@@ -21,6 +21,7 @@ from debate_rl.inspector.blocks import Block, Layout, Line, Row, Span, lines_of
 from debate_rl.inspector.lists import DEBATES, RUNS, STEPS, Column, fitting, padded_row, table_of
 from debate_rl.inspector.views import adoption_view, debate_view, parse_forensics, vote_graphs
 from debate_rl.inspector.views.debate_blocks import debate_blocks
+from debate_rl.inspector.views.marks import Marker
 from debate_rl.inspector.views.parsing import parsing_blocks
 from debate_rl.inspector.views.prompts import DebatePrompts
 from debate_rl.inspector.views.votes import votes_blocks
@@ -175,16 +176,21 @@ def print_debate(
     raw: bool = False,
     as_json: bool = False,
     prompts: DebatePrompts | None = None,
+    marks: Marker | None = None,
 ) -> None:
-    """Print one debate. ``raw``: texts as written. ``prompts``: printed before their turns."""
+    """Print one debate, with its stars, labels and notes (``marks``).
+
+    ``raw``: texts as written. ``prompts``: printed before their turns.
+    """
     view = debate_view(id, record)
     if as_json:
         printer.json(debate_json(id, record, prompts))
         return
     rounds = range(len(view.turns[0]) if view.turns else 0)
-    blocks = debate_blocks(view, rounds, raw=raw, prompts=prompts)
+    blocks = debate_blocks(view, rounds, raw=raw, prompts=prompts, marks=marks)
     printer.blocks(blocks, Layout(unfold="--raw shows them"))
-    printer.blocks([*votes_blocks(view, vote_graphs(record)), *parsing_blocks(view, record, again=False)])
+    votes = votes_blocks(view, vote_graphs(record), marks)
+    printer.blocks([*votes, *parsing_blocks(view, record, again=False)])
 
 
 def debate_json(id: str, record: Record, prompts: DebatePrompts | None = None) -> dict[str, object]:

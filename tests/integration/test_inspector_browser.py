@@ -241,8 +241,47 @@ def test_a_run_that_is_written_grows_on_the_page(run, watched, step_records):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("scripts", [True, False])
+def test_a_person_stars_labels_and_writes_notes(served, run, watched, scripts):
+    page = watched(served.origin, java_script_enabled=scripts).page
+    page.goto(served.base + "/debate/0.1?filter=step%3A0")
+    note, label = at(page, "note-0.1"), at(page, "label-0.1/0.0")
+    note.locator("textarea").fill("hedges,\nthen guesses")
+    if scripts:
+        page.evaluate("window.stays = 1; document.activeElement.blur()")
+        page.keyboard.press("s")
+    else:
+        note.get_by_role("button").click()
+        at(page, "star-0.1").get_by_role("button").press("Enter")
+    at(page, "star-0.1").get_by_role("button", name="Starred", pressed=True).wait_for()
+    if scripts:  # a note that is being written stays
+        assert page.evaluate("window.stays") == 1
+        note.get_by_role("button").click()
+        note.get_by_text("saved").wait_for()
+    label.get_by_role("button", name="wrong").press("Enter")
+    label.get_by_role("button", name="wrong", pressed=True).wait_for()
+    if scripts:
+        assert page.evaluate("document.activeElement.textContent") == "wrong"
+        assert page.evaluate("window.stays") == 1
+    page.goto(served.base + "/debate/0.1/graph")
+    tie = page.locator('form[data-mark^="label 0.1/"]').first.get_by_role("button", name="tie")
+    tie.click()
+    tie.and_(page.get_by_role("button", pressed=True)).wait_for()
+    pair = page.locator('form[data-mark^="label 0.1/"]').first.get_attribute("data-mark").split()[1]
+    with RunStore.open(run) as store:
+        given = {(kind, id): one.value for (kind, id), one in store.annotations().given.items()}
+    wanted = {("star", "0.1"): "yes", ("note", "0.1"): "hedges,\nthen guesses"}
+    assert given == wanted | {("label", "0.1/0.0"): "wrong", ("label", pair): "tie"}
+    page.goto(served.base + "/debates?filter=star:yes")
+    assert at(page, "row-link").all_inner_texts() == ["0.1"]
+    page.goto(served.base + "/debate/0.1")
+    at(page, "star-0.1").get_by_role("button").click()
+    at(page, "star-0.1").get_by_role("button", name="☆ Star").wait_for()
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_kind_of_page_is_accessible(served, hostile, judged, watched, scheme):
+def test_every_kind_of_page_is_accessible(served, run, hostile, judged, watched, scheme):
     from axe_playwright_python.sync_playwright import Axe
 
     seen = watched(served.origin, color_scheme=scheme)
@@ -251,6 +290,13 @@ def test_every_kind_of_page_is_accessible(served, hostile, judged, watched, sche
     pages = [served.base + path for path in (*paths, *(f"/debate/1.1{view}" for view in VIEWS))]
     pages += [served.base + "/across?problem=sum%2F1&a=0.1&b=1.1", f"{hostile.base}/debate/0.1"]
     pages += [f"{judged.base}/pairs", f"{judged.base}/pairs?pair=1"]
+    with RunStore.open(run) as store:
+        for kind, id, value in (
+            ("star", "1.1", "yes"),
+            ("label", "1.1/0.0", "right"),
+            ("note", "1.1/1.0", "a"),
+        ):
+            store.annotate(kind, id, value)
     grounds = set()
     for url in pages:
         seen.page.goto(url)

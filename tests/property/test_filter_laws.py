@@ -78,8 +78,13 @@ def votes_of(rng: Random, judge: Turn) -> list[Vote]:
     return [Vote(judge.id, left, right, rng.choice(["left", "right", "tie"])) for left, right in pairs]
 
 
+MARKS = {"0.3": ("label", "tie"), "1.0": ("star", "yes"), "2.7": ("note", "So K7")}
+"""What a person wrote on three debates."""
+
+
 def facts(place: str, one: Record) -> dict[str, object]:
     """Return the value of each field, computed from the record by the reward rules and networkx."""
+    kind, mark = MARKS.get(place, ("", ""))
     debate, correct = one.debate, one.correct
     rounds = debate.protocol.num_rounds
     votes = valid_votes(ballot_box(debate))
@@ -104,6 +109,9 @@ def facts(place: str, one: Record) -> dict[str, object]:
         "answer": set(given),
         "winner": {winner(rewards, one)},
         "cause": causes(one),
+        "star": {"yes" if kind == "star" else "no"},
+        "label": {mark} if kind == "label" else set(),
+        "note": {mark, "so", "k7"} if kind == "note" else set(),
         "accuracy": share(cells),
         "accuracy.round_0": share([row[0] for row in correct or ()]),
         "accuracy.last_round": share([row[-1] for row in correct or ()]),
@@ -228,7 +236,9 @@ TERMS = st.one_of(
     st.builds("{}:{}..{}".format, COMPARED, VALUES, VALUES | st.just("")),
     st.builds("{}:none".format, st.sampled_from([n for n in NUMBERS if FIELDS[n].absent])),
     st.sampled_from([f"{name}:{word}" for name, field in FIELDS.items() for word in field.words]),
-    st.sampled_from([*NAMES, *PLACES]),
+    st.sampled_from(
+        [*NAMES, *PLACES, "label:tie", "label:*", "label:left", "note:k7", 'note:"So K7"', "note:s*"]
+    ),
 )
 FILTERS = st.recursive(
     TERMS,
@@ -258,6 +268,8 @@ def run():
         with RunStore.open(folder) as store:
             ids = [f"{place // 60}.{place % 60}" for place in range(180)]
             assert store.damage == []
+            for id, (kind, mark) in MARKS.items():
+                store.annotate(kind, id, mark)
             yield Run((store, {i: facts(i, one) for i, one in zip(ids, records, strict=True)}))
 
 

@@ -25,6 +25,7 @@ QUESTIONS = {
     "malformed": Question("a reply was malformed", "malformed:>0"),
     "no_answer": Question("an answer was missing", "missing:>0"),
     "cut_off": Question("a reply was cut off", "truncated:>0"),
+    "starred": Question("something is starred", "star:yes"),
 }
 """The questions by name, in the order in which pages show them. Tables of reports write ``@NAME``."""
 

@@ -31,6 +31,7 @@ from debate_rl.inspector.views.debate import (
     SummaryView,
     TurnView,
 )
+from debate_rl.inspector.views.marks import Marker
 from debate_rl.inspector.views.prompts import DebatePrompts, prompt_texts
 from rewards import STREAMS
 from transcripts.record import named
@@ -46,14 +47,16 @@ def debate_blocks(
     raw: bool = False,
     whole: TurnId | None = None,
     prompts: DebatePrompts | None = None,
+    marks: Marker | None = None,
 ) -> Iterator[Block]:
     """Yield the problem, the answers, and the turns of some rounds.
 
     ``raw``: show all replies as written. ``whole``: a turn whose reply is shown as written. ``prompts``:
-    prompts to show with their turns.
+    prompts to show with their turns. ``marks``: stars, labels and notes to show.
     """
     shown = list(rounds)
-    yield Section("", list(_head(view)), name="problem", kind="problem-box")
+    own = marks and marks.debate()
+    yield Section("", [*_head(view), *([own] if own else [])], name="problem", kind="problem-box")
     if prompts and prompts.note:
         yield Line(f"note: {prompts.note}", "notice", name="note")
     yield _answers_grid(view, shown)
@@ -67,7 +70,8 @@ def debate_blocks(
         for turn in (row[round_] for row in view.turns):
             if turn is not None:
                 prompt = prompt_texts(prompts.of(turn.id), prompts.note) if prompts else ()
-                cards.append(turn_card(view, turn, raw=raw or turn.id == whole, prompt=list(prompt)))
+                as_written = raw or turn.id == whole
+                cards.append(turn_card(view, turn, raw=as_written, prompt=list(prompt), marks=marks))
         blocks.append(Section("", cards, kind="cards"))
         name = view.round_name(round_)
         yield Section(name.capitalize(), blocks, name="round", id=f"round-{round_}")
@@ -119,10 +123,18 @@ def _grid_cell(view: DebateView, turn: TurnView | None) -> Words:
 
 
 def turn_card(
-    view: DebateView, turn: TurnView, *, raw: bool = False, fold: bool = True, prompt: Sequence[Block] = ()
+    view: DebateView,
+    turn: TurnView,
+    *,
+    raw: bool = False,
+    fold: bool = True,
+    prompt: Sequence[Block] = (),
+    marks: Marker | None = None,
 ) -> Section:
     """Return a turn: answer, grade, rewards, and text by sections. ``fold``: hide its thinking."""
     blocks: list[Block] = [Line(_facts(turn), "facts"), Pairs(list(_numbers(view, turn))), *prompt]
+    own = marks and marks.turn(view, turn.id)
+    blocks += [own] if own else []
     blocks += _pieces(view, turn, raw=raw, fold=fold)
     if turn.compressed is not None:
         how = "cut, because no summary was usable" if turn.compression_failed else "compressed"

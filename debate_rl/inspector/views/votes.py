@@ -26,6 +26,7 @@ from debate_rl.inspector.blocks import (
     to_turn,
 )
 from debate_rl.inspector.views.debate import DebateView
+from debate_rl.inspector.views.marks import Marker
 from rewards import ballot_box, drop_reasons
 from rewards.graph import Edge, Results, condorcet_winner, cycles, majorities, results_by_opponent, win_matrix
 from rewards.judge_rewards import by_truth
@@ -172,14 +173,14 @@ LEGEND = tuple(word for sign, form in _SIGNS for word in (sign, Span(f" ({form})
 """The meanings of signs of votes. On pages also those of lines."""
 
 
-def votes_blocks(view: DebateView, graphs: Sequence[RoundGraph]) -> list[Block]:
-    """Return the votes by round, and whether they are right."""
+def votes_blocks(view: DebateView, graphs: Sequence[RoundGraph], marks: Marker | None = None) -> list[Block]:
+    """Return the votes by round, whether they are right, and with ``marks`` the labels of their pairs."""
     if not graphs:
         return [Line("there are no votes and no malformed comparison lines", name="none")]
-    return [Line(LEGEND, "legend", name="legend"), *(_round_of_votes(view, graph) for graph in graphs)]
+    return [Line(LEGEND, "legend", name="legend"), *(_round_of_votes(view, graph, marks) for graph in graphs)]
 
 
-def _round_of_votes(view: DebateView, graph: RoundGraph) -> Section:
+def _round_of_votes(view: DebateView, graph: RoundGraph, marks: Marker | None) -> Section:
     valid = [arrow for arrow in graph.arrows if arrow.counts]
     decided = [arrow for arrow in valid if arrow.truth != "undecidable"]
     right = sum(arrow.truth == "right" for arrow in decided)
@@ -198,7 +199,7 @@ def _round_of_votes(view: DebateView, graph: RoundGraph) -> Section:
     heads = ("beats", *(f">{name}" for name in names))
     won = Line("valid votes that the row won over the column; = is a tie", "faint")
     blocks += [VoteDrawing(graph, view), won, Table(heads, rows, name="matrix", kind="plain matrix")]
-    blocks += _votes_table(view, [(graph, arrow) for arrow in graph.arrows], name="arrows")
+    blocks += _votes_table(view, [(graph, arrow) for arrow in graph.arrows], name="arrows", marks=marks)
     lines: list[Block] = []
     for line in graph.unread[:MOST_UNREAD]:
         why = f"– {view.handle(line.judge)}: no vote, {line.reason.replace('_', ' ')}: "
@@ -210,24 +211,38 @@ def _round_of_votes(view: DebateView, graph: RoundGraph) -> Section:
 
 
 def _votes_table(
-    view: DebateView, arrows: Sequence[tuple[RoundGraph, Arrow]], *, name: str = ""
+    view: DebateView,
+    arrows: Sequence[tuple[RoundGraph, Arrow]],
+    *,
+    name: str = "",
+    marks: Marker | None = None,
 ) -> list[Block]:
     """Return votes as a table. Without a name, links cannot lead to its rows."""
     rows: list[Sequence[Words]] = []
-    for graph, arrow in arrows:
+    ids = [f"vote-{graph.round}-{index}" for index, (graph, _) in enumerate(arrows)]
+    labels = [marks and marks.pair(view, a.left, a.right, id) for id, (_, a) in zip(ids, arrows, strict=True)]
+    for label, (graph, arrow) in zip(labels, arrows, strict=True):
         winner, loser = (view.handle(turn, graph.round) for turn in (arrow.winner, arrow.loser))
         judge = _marked(view, arrow.judge, link=to_turn(view.id, arrow.judge), name="vote-link")
         counts = f"no: {arrow.dropped.replace('_', ' ')}" if arrow.dropped else "yes"
         cycle = (", ", Span("↻ in a cycle", "doubt")) if arrow.in_cycle else ()
         vote = f"{winner} {'=' if arrow.tie else '>'} {loser}"
         truth = (grade(arrow.truth), Span(" ", "drawn"), _effect(view, arrow))
-        rows.append((judge, vote, truth, (counts, *cycle), Span(arrow.line, "code")))
+        by_hand: tuple[Words, ...] = (label or "",) if any(labels) else ()
+        rows.append((judge, vote, truth, *by_hand, (counts, *cycle), Span(arrow.line, "code")))
     if not rows:
         return []
     shown, more = cut(rows, MOST_VOTES)
-    ids = [f"vote-{graph.round}-{index}" for index, (graph, _) in enumerate(arrows[:MOST_VOTES])]
-    heads = ("judge", "vote", "truth", "counts", "the judge's line")
-    return [Table(heads, shown, name=name, row_name="vote", ids=ids if name else ()), *more]
+    heads = (
+        "judge",
+        "vote",
+        "truth",
+        *(["your label"] if any(labels) else []),
+        "counts",
+        "the judge's line",
+    )
+    anchors = ids[:MOST_VOTES] if name else ()
+    return [Table(heads, shown, name=name, row_name="vote", ids=anchors), *more]
 
 
 def _marked(view: DebateView, turn: TurnId, round_: int | None = None, **more: Any) -> Words:

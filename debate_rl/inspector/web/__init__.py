@@ -1,4 +1,4 @@
-"""The inspector in a browser: one read-only process for the user who started it."""
+"""The inspector in a browser: one process for the user who started it."""
 
 from __future__ import annotations
 
@@ -32,11 +32,13 @@ def serve(
     filter: str = "",
     open_browser: bool = False,
     token: str | None = None,
+    author: str = "",
 ) -> None:
     """Serve a run or a folder of runs to a browser until interrupted. ``port`` 0 takes a free port.
 
-    Unless ``host`` is loopback, pages need a token, which is part of the printed address. ImportError names
-    the extra of a missing package, OSError why the port is unavailable.
+    Pages change nothing but the stars, labels and notes of a run, which are stored with ``author``. Unless
+    ``host`` is loopback, pages need a token, which is part of the printed address. ImportError names the
+    extra of a missing package, OSError why the port is unavailable.
     """
     need_packages()
     from debate_rl.inspector.web.app import AccessPolicy, make_app
@@ -44,7 +46,7 @@ def serve(
     from debate_rl.inspector.web.site import Site
 
     Thread(target=warm, daemon=True).start()
-    site, policy = Site(Path(path)), AccessPolicy.of(host, token)
+    site, policy = Site(Path(path), author), AccessPolicy.of(host, token)
     start = Links(site.runs()[0].name, filter).debates() if filter and site.is_one_run else "/"
     try:
         with listen(host, port) as listener:

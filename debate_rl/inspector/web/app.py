@@ -9,11 +9,12 @@ import re
 import secrets
 import socket
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlencode
 
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -24,7 +25,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from debate_rl.inspector.blocks import Line
 from debate_rl.inspector.views.replays import ReplayError
 from debate_rl.inspector.web.page import PageRequest, address, show
-from debate_rl.inspector.web.pages import PAGES, Page
+from debate_rl.inspector.web.pages import FORMS, PAGES, Page
 from debate_rl.inspector.web.rendering import HERE
 from debate_rl.inspector.web.site import Busy, NotFound, Site
 from transcripts import FilterError, TranscriptError
@@ -34,12 +35,14 @@ HEADERS = {
     "Content-Security-Policy": "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; "
     "frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
+    "Referrer-Policy": "same-origin",
     "X-Frame-Options": "DENY",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-"""Headers of every response."""
+"""Headers of every response. Without a referrer, a browser would not say where a form comes from."""
+MOST_BYTES = 1 << 18
+"""Maximum size of a form."""
 KINDS = {
     **dict.fromkeys(("style.css", "uplot.css"), "text/css"),
     **dict.fromkeys(("inspect.js", "charts.js", "uplot.js"), "text/javascript"),
@@ -86,6 +89,18 @@ class AccessPolicy:
         return any(hmac.compare_digest(text.encode("utf-8", "replace"), wanted) for text in given)
 
 
+def is_own_form(headers: Headers) -> bool:
+    """Return whether a request was made by a page of this server, by the headers that browsers always send.
+
+    >>> is_own_form(Headers({"host": "localhost:8123", "origin": "http://localhost:8123"}))
+    True
+    >>> is_own_form(Headers({"host": "localhost:8123", "origin": "http://localhost:9000"}))
+    False
+    """
+    origin = headers.get("origin", "").partition("://")[2]
+    return origin == headers.get("host") and headers.get("sec-fetch-site", "same-origin") == "same-origin"
+
+
 def host_of(header: str) -> str:
     """Return the name in a Host header, without port and brackets.
 
@@ -116,7 +131,7 @@ def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 
 
 class AccessControl:
-    """Refuses foreign hosts, missing tokens, and methods other than GET and HEAD. Adds headers."""
+    """Refuses foreign hosts, missing tokens, unknown methods and forms of other sites. Adds headers."""
 
     def __init__(self, app: ASGIApp, policy: AccessPolicy) -> None:
         self._app, self._policy = app, policy
@@ -141,10 +156,12 @@ class AccessControl:
 
     def _refusal(self, scope: Scope) -> Response | None:
         headers, policy = Headers(scope=scope), self._policy
-        if scope["method"] not in ("GET", "HEAD"):
-            return PlainTextResponse("read only: GET and HEAD\n", 405, {"Allow": "GET, HEAD"})
+        if scope["method"] not in ("GET", "HEAD", "POST"):
+            return PlainTextResponse("only GET, HEAD and POST\n", 405, {"Allow": "GET, HEAD, POST"})
         if not policy.knows(headers.get("host", "")):
             return PlainTextResponse("this server does not accept that host name\n", 421)
+        if scope["method"] == "POST" and not is_own_form(headers):
+            return PlainTextResponse("this form does not come from a page of this server\n", 403)
         if policy.token is None:
             return None
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
@@ -168,6 +185,7 @@ def make_app(site: Site, policy: AccessPolicy) -> ASGIApp:
     def to_run(request: Request) -> Response:
         return RedirectResponse(address("run", request.path_params["name"], ""), 308)
 
+    routes += [Route(path, _form_endpoint(site, do), methods=["POST"]) for path, do in FORMS.items()]
     routes += [Route("/static/{file}", static), Route("/run/{name}", to_run)]
 
     def failed(request: Request, error: Exception) -> Response:  # the server prints the traceback
@@ -202,6 +220,27 @@ def _endpoint(site: Site, page: Page) -> Callable[[Request], Response]:
             return _problem(request, 404, "Not found", f"{error.filename}: {error.strerror}")
         except OSError as error:
             return _problem(request, 503, "This cannot be read", error.strerror or str(error))
+
+    return endpoint
+
+
+def _form_endpoint(
+    site: Site, do: Callable[[PageRequest, Mapping[str, str]], Response]
+) -> Callable[[Request], Awaitable[Response]]:
+    """Return an endpoint that reads a form, acts in a thread, and shows errors as pages."""
+
+    async def endpoint(http_request: Request) -> Response:
+        body = b""
+        async for part in http_request.stream():
+            body += part
+            if len(body) > MOST_BYTES:
+                return PlainTextResponse(f"a form has at most {MOST_BYTES:,} bytes\n", 413)
+        try:
+            form = dict(parse_qsl(body.decode("ascii"), keep_blank_values=True, max_num_fields=10))
+        except ValueError:
+            return PlainTextResponse("this is not a form\n", 400)
+        acting = _endpoint(site, lambda request: do(request, form))
+        return await run_in_threadpool(acting, http_request)
 
     return endpoint
 

@@ -25,7 +25,7 @@ SHORTCUTS = (
     *(("g e", "evaluations and checkpoints"), ("g t", "settings")),
     ("g o", "the debate's group"),
     *(("g d", "the debate, from one of its views"), ("v", "votes"), ("w", "why this reward")),
-    *(("a", "answers"), ("g p", "parsing: what is malformed"), ("g k", "tokens")),
+    *(("a", "answers"), ("s", "star the debate"), ("g p", "parsing: what is malformed"), ("g k", "tokens")),
     *(("g i", "prompts"), ("x", "the same problem in other steps"), ("?", "this help")),
 )
 TABS = (
@@ -38,6 +38,8 @@ TABS = (
 """The views of a debate: name, path, and key. A page shows those with content."""
 TURN_TABS = (("Reward", "why", "w"), ("Tokens", "tokens", "k"), ("Prompt", "prompt", "i"))
 """The views of a turn: name, path, and key."""
+MARKED = ("debate", "graph")
+"""The views in which stars, labels and notes can be given."""
 TITLES = {path: name for name, path, _ in (*TURN_TABS, *TABS)} | {"across": "Same problem"}
 
 
@@ -95,10 +97,13 @@ class Links:
 
 
 class PageRequest:
-    """A request for a page: the site, the query, and the names of the run, replay and debate, or ""."""
+    """A request for a page: the site, its address, and the names of the run, replay and debate, or ""."""
 
     def __init__(self, site: Site, request: Request) -> None:
         self.site, self.query = site, dict(request.query_params)
+        path = request.scope["raw_path"].decode("latin-1").partition("?")[0]
+        query = request.scope["query_string"].decode("latin-1")
+        self.address = path + (f"?{query}" if query else "")
         names = (str(request.path_params.get(key, "")) for key in ("name", "replay", "id"))
         self.name, self.replay, self.id = names
 
@@ -151,7 +156,8 @@ def show(
     links, shown = request.links if request.name else None, list(blocks)
     coloured = kind in TITLES or kind == "group"
     personas = numbered(request.store.personas()) if coloured else {}
-    face = Face(links.href if links else Links("").href, piece_limit(shown), written, personas=personas)
+    looks = {"marking": kind in MARKED and ":" not in request.id, "personas": personas}
+    face = Face(links.href if links else Links("").href, piece_limit(shown), written, **looks)
     frame = {"kind": kind, "title": title, "blocks": shown, "face": face, "links": links, "id": request.id}
     frame |= {"written": written, "breadcrumb": _breadcrumb(request, kind)}
     empty = values.pop("empty", ())

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
+from urllib.parse import quote
 
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
@@ -26,6 +27,7 @@ from debate_rl.inspector.views.group import (
     reward_histograms,
 )
 from debate_rl.inspector.views.identity import identity_line, parts_blocks, settings_blocks
+from debate_rl.inspector.views.marks import Marker
 from debate_rl.inspector.views.parsing import parsing_blocks
 from debate_rl.inspector.views.prompts import DebatePrompts, prompt_blocks
 from debate_rl.inspector.views.replays import debate_replay_blocks, read_replay, replay_blocks, replays
@@ -37,6 +39,8 @@ from debate_rl.inspector.web.page import PageRequest, address, show
 from debate_rl.inspector.web.site import Busy, NotFound
 from debate_rl.judge_attack.pairs import hack_gaps, judged_steps, watched_judge
 from transcripts import Record, StepRow
+from transcripts.annotations import KINDS, Place
+from transcripts.errors import FieldError
 from transcripts.filters.questions import QUESTIONS
 from transcripts.record import named
 
@@ -290,6 +294,27 @@ def debate_page(kind: str, title: str, read: ReadBlocks, *, of_turn: bool = Fals
     return page
 
 
+def mark(request: PageRequest, form: Mapping[str, str]) -> Response:
+    """Give the debate or a part of it a star, label or note, and return to the page."""
+    kind, id, value = (form.get(name, "") for name in ("kind", "id", "value"))
+    if kind not in KINDS or Place.of(id).debate != request.id:
+        raise FieldError("kind" if kind not in KINDS else "id", "is not of this page")
+    plain = value.replace("\r\n", "\n")  # browsers send lines of text with \r\n
+    request.store.annotate(kind, id, plain, author=request.site.author)
+    anchor = form.get("anchor", "")
+    return RedirectResponse(request.address + (f"#{quote(anchor)}" if anchor else ""), 303)
+
+
+def _marker(request: PageRequest, record: Record) -> Marker | None:
+    return Marker.of(request.store, request.id, record, every=True)
+
+
+def _faults(request: PageRequest) -> list[Block]:
+    """Return a line for each annotation that cannot be read."""
+    faults = request.store.annotations().faults[:20]
+    return [Line(fault, "notice", name="fault") for fault in faults]
+
+
 def _empty(request: PageRequest, record: Record, view: DebateView) -> set[str]:
     """Return the views of a debate that would show nothing."""
     there = {
@@ -337,8 +362,8 @@ def _rounds(request: PageRequest, record: Record, view: DebateView, turn: TurnId
         ("Later rounds", to_debate(view.id, round=first + fit), held > first + fit),
     )
     shown = range(first, min(held, first + fit))
-    head, *rest = debate_blocks(view, shown, whole=request.turn("full"))
-    return [head, *wrong_votes(view, vote_graphs(record)), *rest, *ways]
+    head, *rest = debate_blocks(view, shown, whole=request.turn("full"), marks=_marker(request, record))
+    return [*_faults(request), head, *wrong_votes(view, vote_graphs(record)), *rest, *ways]
 
 
 def _votes(request: PageRequest, record: Record, view: DebateView, turn: TurnId) -> list[Block]:
@@ -350,7 +375,7 @@ def _votes(request: PageRequest, record: Record, view: DebateView, turn: TurnId)
     others = [graph.round for graph in graphs if graph not in shown]
     links = {other: to_debate(view.id, "graph", round=other) for other in others}
     ways = _ways(*((f"Votes on {view.round_name(other)}", link, True) for other, link in links.items()))
-    return [*votes_blocks(view, shown), *ways]
+    return [*_faults(request), *votes_blocks(view, shown, _marker(request, record)), *ways]
 
 
 def _tokens(request: PageRequest, record: Record, view: DebateView, turn: TurnId) -> list[Block]:
@@ -401,3 +426,5 @@ PAGES: dict[str, Page] = {
     "/run/{name}/replays/{replay}": replay,
 }
 """The pages by their addresses."""
+FORMS = {f"/run/{{name}}/debate/{{id}}{view}": mark for view in ("", "/graph")}
+"""What a form of a page does, by the address of the page."""

@@ -17,10 +17,11 @@ from markupsafe import Markup, escape
 
 from debate.files import naming
 from debate_rl.formatting import shorten, with_codes
-from debate_rl.inspector.blocks import Block, Line, Link, Section, Span, Text, Words, spans
+from debate_rl.inspector.blocks import Block, Line, Link, Marks, Section, Span, Text, Words, spans
 from debate_rl.inspector.lists import DEBATES, table_of
 from debate_rl.inspector.views import debate_view, vote_graphs
 from debate_rl.inspector.views.debate_blocks import debate_blocks
+from debate_rl.inspector.views.marks import Marker
 from debate_rl.inspector.views.votes import votes_blocks
 from debate_rl.inspector.web.drawing import draw_histogram, draw_votes
 from debate_rl.mathematics import with_mathematics
@@ -52,13 +53,15 @@ class Face:
     """How a page draws blocks. ``href``: returns the address of a link, or "" for no link.
 
     ``piece``: number of characters shown of a text that has its own page. ``written``: show mathematics as
-    written. ``anchor``: a prefix of each id. ``personas``: the number of each persona's colour.
+    written. ``anchor``: a prefix of each id. ``marking``: draw marks as forms. ``personas``: the number of
+    each persona's colour.
     """
 
     href: Callable[[Link], str]
     piece: int = MOST_OF_A_PIECE
     written: bool = False
     anchor: str = ""
+    marking: bool = False
     personas: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def colour(self, persona: str) -> Markup:
@@ -68,6 +71,8 @@ class Face:
 
     def words(self, words: Words, *, item: bool = False) -> Markup:
         """Return words as markup. ``item``: keys can move between the links."""
+        if isinstance(words, Marks) and self.marking:
+            return macros().marks(words, self)
         if isinstance(words, str) and len(words) <= MOST_OF_A_LINE:
             return seen(words)
         return Markup().join(self._span(span, item=item) for span in spans(words))
@@ -212,8 +217,12 @@ def render(template: str, **values: Any) -> str:
 
 def render_blocks(blocks: Iterable[Block], face: Face) -> Markup:
     """Return blocks as markup."""
-    macros: Any = environment().get_template("blocks.html").module
-    return macros.draw(list(blocks), face)
+    return macros().draw(list(blocks), face)
+
+
+def macros() -> Any:
+    """Return the macros of blocks.html."""
+    return environment().get_template("blocks.html").module
 
 
 def _shown(value: object) -> object:
@@ -322,6 +331,7 @@ def _debate(store: RunStore, id: str) -> list[Block]:
     except TranscriptError as error:
         return [Line(str(error), "notice")]
     view, graphs = debate_view(id, record), vote_graphs(record)
-    blocks = list(debate_blocks(view, range(len(view.turns[0]) if view.turns else 0)))
-    votes = [Section("Votes", votes_blocks(view, graphs), folded=True)] if graphs else []
+    marks = Marker.of(store, id, record)
+    blocks = list(debate_blocks(view, range(len(view.turns[0]) if view.turns else 0), marks=marks))
+    votes = [Section("Votes", votes_blocks(view, graphs, marks), folded=True)] if graphs else []
     return [*blocks, *votes]

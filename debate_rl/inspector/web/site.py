@@ -49,9 +49,10 @@ class _Served:
 
 
 class Site:
-    """The runs at a path, by name. ``is_one_run``: the path is a single run."""
+    """The runs at a path, by name. ``is_one_run``: the path is a single run. ``author``: of annotations."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, author: str = "") -> None:
+        self.author = author
         self._path, self._lock = path, Lock()
         self._runs: tuple[FoundRun, ...] = ()
         self._looked = -FRESH_S
@@ -59,7 +60,7 @@ class Site:
         self._open: dict[str, _Served] = {}
         self._closed = False
         self._answers: dict[tuple[object, ...], Future[Any]] = {}
-        self._counts: dict[tuple[str, str, int], list[int]] = {}
+        self._counts: dict[tuple[str, str, int, int], list[int]] = {}
         self._workers, self._openers = ThreadPoolExecutor(3, "search"), ThreadPoolExecutor(8, "open")
         self.is_one_run = run_at(path, self.runs()) is not None  # raises now if the path is wrong
 
@@ -160,7 +161,7 @@ class Site:
             with RunStore.open(store.run) as own:
                 return work(own)
 
-        known = (name, filter, key, store.count())
+        known = (name, filter, key, store.count(), store.annotations().lines)
         with self._lock:
             if known not in self._answers:
                 while len(self._answers) >= KEPT_ANSWERS:
@@ -177,7 +178,7 @@ class Site:
         if compile_filter(within).words:
             return None
         store = self.store(name)
-        known = (name, within, store.count())
+        known = (name, within, store.count(), store.annotations().lines)
         with self._lock:
             found = self._counts.get(known)
         if found is None:

@@ -33,6 +33,7 @@
     p: () => follow("a[rel=prev]"),
     N: () => follow("a[rel=prev]"),
     o: () => follow('[data-testid="order"]'),
+    s: () => follow('[data-mark^="star "] button'),
     u: () => follow('a[data-key="up"]'),
     "/": () => { const box = select("#filter"); box?.focus(); box?.select(); },
     "?": () => help.showModal(),
@@ -93,6 +94,32 @@
   };
   addEventListener("hashchange", unfold);
   if (location.hash) unfold();
+
+  // A star, label or note is stored without leaving the page; only its own forms change.
+  document.addEventListener("submit", async (event) => {
+    const form = event.target, mark = form.dataset.mark;
+    if (!mark) return;
+    event.preventDefault();
+    const fields = new URLSearchParams(new FormData(form)), button = event.submitter;
+    if (button?.name) fields.append(button.name, button.value);
+    const same = (page) => [...page.querySelectorAll("form[data-mark]")].filter((other) => other.dataset.mark === mark);
+    const old = same(document), place = old.indexOf(form), index = [...form.elements].indexOf(document.activeElement);
+    let page = null;
+    try {
+      const answer = await fetch(location.href, { method: "POST", body: fields });
+      page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      if (!answer.ok) throw new Error(page.querySelector('[data-testid="error"]')?.textContent ?? page.body.textContent);
+    } catch (error) {
+      const status = select("[role=status]", form) ?? form.appendChild(document.createElement("span"));
+      status.role = "alert"; status.textContent = `not saved: ${error.message}`;
+      return;
+    }
+    const fresh = same(page);
+    old.forEach((one, number) => fresh[number] && one.replaceWith(fresh[number]));
+    const now = fresh[place], status = now && select("[role=status]", now);
+    if (status) status.textContent = "saved";
+    if (index >= 0) now?.elements[index]?.focus();
+  });
 
   // Something is being built, or a run of the list is written: the content is asked for again, but not under
   // somebody's cursor.

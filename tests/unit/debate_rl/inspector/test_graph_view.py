@@ -1,18 +1,14 @@
-import re
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import debate_rl
 from debate.types import TurnId, Vote
 from debate_rl.inspector.views import vote_graphs
 from rewards import ballot_box
 from rewards.graph import condorcet_winner, cycles, majorities
 from rewards.votes import split_votes
-from transcripts import write_step
 from transcripts.index.facts import facts_of
 
 from .conftest import judged, make, solved
@@ -112,12 +108,3 @@ def test_what_counts_is_what_the_reward_rules_say(own, votes):
     facts = facts_of(record).facts
     assert facts.votes == sum(arrow.counts for arrow in arrows)
     assert facts.ties == sum(arrow.counts and arrow.tie for arrow in arrows)
-
-
-def test_the_python_of_the_docs_runs(circle, tmp_path, monkeypatch, capsys):
-    page = (Path(debate_rl.__file__).parents[1] / "docs/inspector.md").read_text(encoding="utf-8")
-    write_step(tmp_path / "runs/quickstart-pair_sum-0/transcripts", 5, [circle])
-    monkeypatch.chdir(tmp_path)
-    [snippet] = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    exec(snippet, {})
-    assert "TurnId(agent=2, round=0)" in capsys.readouterr().out

@@ -27,16 +27,16 @@ VIEWS = ("", "/graph", "/adoption", "/parse", "/tokens", "/why", "/prompt")
 TAGS = (
     "a abbr article b body br button caption circle code dd del details dialog div dl dt figcaption figure "
     "footer form g h1 h2 h3 head header html input ins kbd label li link main mark meta nav noscript ol p "
-    "path pre progress rect script section span summary svg table tbody td text th thead title tr ul "
-    "math mrow mi mn mo mtext mfrac msup msub"
+    "path pre progress rect script section span summary svg table tbody td text textarea th thead title tr "
+    "ul math mrow mi mn mo mtext mfrac msup msub"
 )
 """The tags of our templates; those of a model would be others."""
 ATTRIBUTES = (
-    "action aria-current aria-hidden aria-label aria-labelledby autocapitalize autocomplete charset checked "
-    "class colspan content cx cy d data-go data-item data-key data-live data-page data-refresh data-testid "
-    "data-total data-truth defer display dy for height hidden href http-equiv id lang max method name "
-    "placeholder points preserveaspectratio r rel role scope spellcheck src stretchy tabindex title type "
-    "value viewbox width x y"
+    "action aria-current aria-hidden aria-label aria-labelledby aria-pressed autocapitalize autocomplete "
+    "charset checked class colspan content cx cy d data-go data-item data-key data-live data-mark data-page "
+    "data-refresh data-testid data-total data-truth defer display dy for height hidden href http-equiv id "
+    "lang max maxlength method name placeholder points preserveaspectratio r rel role rows scope spellcheck "
+    "src stretchy tabindex title type value viewbox width x y"
 )
 
 
@@ -71,8 +71,8 @@ def serve(monkeypatch):
     monkeypatch.setattr(site_module, "LOOK_S", 60.0)
     sites: list[Site] = []
 
-    def client_of(path: Path, policy: AccessPolicy | None = None, host: str = "127.0.0.1:8123"):
-        sites.append(site := Site(path))
+    def client_of(path: Path, policy: AccessPolicy | None = None, host: str = "127.0.0.1:8123", author=""):
+        sites.append(site := Site(path, author))
         app = make_app(site, policy or AccessPolicy.of("127.0.0.1"))
         client = starlette.TestClient(app, base_url=f"http://{host}", follow_redirects=False)
         client.site = site
@@ -142,7 +142,7 @@ def test_every_answer_has_the_headers(small):
         policy = headers["content-security-policy"]
         assert {"default-src 'self'", "frame-ancestors 'none'"} <= set(policy.split("; "))
         assert "unsafe" not in policy
-        assert (headers["x-content-type-options"], headers["referrer-policy"]) == ("nosniff", "no-referrer")
+        assert (headers["x-content-type-options"], headers["referrer-policy"]) == ("nosniff", "same-origin")
         assert re.fullmatch(r"page;dur=\d+\.\d+", headers["server-timing"])
 
 
@@ -156,10 +156,70 @@ def test_only_the_names_of_this_machine_are_answered(small):
 
 
 def test_only_reading_is_answered(small):
-    for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS"):
+    for method in ("PUT", "DELETE", "PATCH", "OPTIONS"):
         answer = small.request(method, "/run/run/")
-        assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD")
+        assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD, POST")
     assert small.head("/run/run/").status_code == 200
+    assert small.post("/run/run/", headers=OWN).status_code == 405
+
+
+OWN = {"origin": "http://127.0.0.1:8123"}
+STAR = {"kind": "star", "id": "0.1", "value": "yes"}
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"origin": "null"},
+        {"origin": "http://evil.example"},
+        {"origin": "http://127.0.0.1:9000"},
+        {"origin": "http://127.0.0.1.evil.example"},
+        {"origin": "http://127.0.0.1:8123", "sec-fetch-site": "cross-site"},
+        {"origin": "http://127.0.0.1:8123", "sec-fetch-site": "same-site"},
+        {"origin": "http://evil.example", "host": "evil.example"},
+    ],
+)
+def test_a_form_of_another_site_changes_nothing(serve, run, headers):
+    answer = serve(run).post("/run/run/debate/0.1", data=STAR, headers=headers)
+    assert answer.status_code == (421 if "host" in headers else 403)
+    assert not (run / "annotations.jsonl").exists()
+
+
+def test_a_form_of_the_page_stars_and_returns_to_it(serve, run):
+    client = serve(run, author="ada")
+    path = "/run/run/debate/0.1?filter=step%3A0&round=0"
+    answer = client.post(path, data=STAR | {"anchor": "turn-1.0 x"}, headers=OWN)
+    assert (answer.status_code, answer.headers["location"]) == (303, f"{path}#turn-1.0%20x")
+    line = json.loads((run / "annotations.jsonl").read_text())
+    assert (line["kind"], line["id"], line["value"], line["author"]) == ("star", "0.1", "yes", "ada")
+    assert "★ Starred" in client.get(path).text
+    hostile = "</textarea><script>window.ran = 1</script>"
+    own = {"kind": "note", "id": "0.1/1.0", "value": hostile}
+    client.post(path, data=own, headers=OWN)
+    read = safe(client.get(path).text)
+    assert hostile in "".join(read.words)
+
+
+@pytest.mark.parametrize(
+    ("form", "status", "words"),
+    [
+        ({"kind": "crown"}, 422, "kind: is not of this page"),
+        ({"id": "0.2"}, 422, "id: is not of this page"),
+        ({"id": "x" * 100}, 422, "expected a debate 12.3"),
+        ({"kind": "label", "id": "0.1/0.0", "value": "tie"}, 422, "must be right or wrong"),
+        ({"value": "x" * 300_000}, 413, "at most 262,144 bytes"),
+    ],
+)
+def test_a_form_that_does_not_fit_changes_nothing(serve, run, form, status, words):
+    answer = serve(run).post("/run/run/debate/0.1", data=STAR | form, headers=OWN)
+    assert (answer.status_code, words in answer.text) == (status, True)
+    assert not (run / "annotations.jsonl").exists()
+
+
+def test_a_page_names_lines_that_are_no_annotations(serve, run):
+    (run / "annotations.jsonl").write_text("nonsense\n")
+    assert "annotations.jsonl:1: not a complete line" in serve(run).get("/run/run/debate/0.1").text
 
 
 def test_away_from_loopback_a_token_is_needed_and_kept_in_a_cookie(serve, run):
