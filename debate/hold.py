@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import TypeAlias
 
 from msgspec import UNSET, UnsetType
@@ -12,6 +13,7 @@ from debate.compression import Compressor, without_tokens
 from debate.concurrency import stops_released, together
 from debate.config import DebateConfig
 from debate.early_stop import Agreed, same_as_written, stopped_after, stops
+from debate.kept import NOTHING, Kept
 from debate.policy import opens_thinking, runs_programs, seat_at, speaker_at
 from debate.prompting.fitting import context_budget
 from debate.prompting.prompt import (
@@ -42,6 +44,7 @@ from debate.types import (
     Compression,
     Debate,
     Message,
+    ParsedTurn,
     Policy,
     Problem,
     SampleRequest,
@@ -99,33 +102,45 @@ async def debate_in_seat(
     summarizer: Policy,
     agreed: Agreed,
     on_said: OnSaid = unheard,
+    kept: Kept = NOTHING,
 ) -> Debate:
-    """Hold one debate within an entered seat of the policy: all rounds, then the ballot if one is due."""
+    """Hold one debate within an entered seat of the policy: all rounds, then the ballot if one is due.
+
+    ``kept``: the part of a stored debate that is not held again.
+    """
     if config.tools != "none" and not runs_programs(policy):
         raise ValueError(
             f'debate.tools = "{config.tools}": this policy cannot run programs; see debate_rl.inference.tools'
         )
     config = config.of_level(problem.level)
-    seating, version = seat_debate(problem, config, seed), policy.version
+    seating, version = seat_debate(problem, config, seed, personas=kept.personas), policy.version
     voices = [speaker_at(policy, config.seat(agent)) for agent in range(config.num_agents)]
     turns: list[Turn] = []
+    old: dict[TurnId, Turn] = {}  # the kept turns
     summaries: list[Summary] = []
     compressions: list[Compression] = []
     past: list[list[Entry]] = []  # texts that other agents may see, (round, N)
     held: list[tuple[int, ...]] = [()] * config.num_agents  # the tokens of each agent's conversation
     while (round_ := len(past)) < rounds_held(seating.config):
-        summary = await _summarize(seating, past, round_, summarizer, on_said, seed=seed, name=name)
+        if kept.has_summary(round_):
+            summary = kept.summary(round_)
+        else:
+            summary = await _summarize(seating, past, round_, summarizer, on_said, seed=seed, name=name)
         summaries += [summary] if summary else []
         spoken: list[Turn] = []
         solved = turns[-config.num_agents :]
         answers = same_answers(problem, solved, agreed) if asks_pairs(seating.config, round_) else []
         while asked := _next_wave(seating, round_, spoken, answers, seed):
             seen = [*past, public_entries(seating, spoken, ())] if spoken else past
+            told = kept.turns(asked, round_, spoken)
+            spoken, told_by = [*spoken, *told], {turn.id.agent for turn in told}
+            old |= {turn.id: turn for turn in told}
             prompts = {
                 agent: _turn_prompt(
                     seating, seen, TurnId(agent, round_), voices[agent], summary, len(held[agent]), pair
                 )
                 for agent, pair in asked.items()
+                if agent not in told_by
             }
             requests = {
                 agent: turn_request(seating, prompt, TurnId(agent, round_), seed, name, prefix=held[agent])
@@ -143,24 +158,28 @@ async def debate_in_seat(
             held = [turn.completion.prompt_tokens + turn.completion.tokens for turn in spoken]
         if stops(seating.config, problem, spoken, agreed):
             seating = replace(seating, config=stopped_after(config, round_ + 1))
-        short = await Compressor(summarizer, agreed, seating, seed, name).compress(spoken)
-        compressions += short
+        fresh = [turn for turn in spoken if turn.id not in old or turn.id == kept.turn]
+        short = kept.compressions(turn for turn in spoken if turn.id in old)
+        short += await Compressor(summarizer, agreed, seating, seed, name).compress(fresh)
+        compressions += sorted(short, key=lambda one: one.turn.agent)
         past.append(public_entries(seating, spoken, short))
-    swapped = await _asked_again(seating, past, turns, policy, seed, name) if config.ask_swapped else ()
+    fresh = [turn for turn in turns if turn.id not in old]
+    swapped = await _asked_again(seating, past, fresh, policy, seed, name) if config.ask_swapped else ()
+    swapped = (*kept.swapped(old), *swapped)
     saved = config.num_rounds - seating.config.num_rounds
-    votes = tuple(vote for turn in turns for vote in votes_of(turn, seating.handles))
+    votes = (kept.votes(turn.id) if turn.id in old else votes_of(turn, seating.handles) for turn in turns)
     return Debate(
         problem,
         seating.personas,
         tuple(turns),
-        votes,
+        tuple(chain.from_iterable(votes)),
         seed,
         version,
         seating.config,
         tuple(summaries),
         saved or UNSET,
         tuple(compressions) or UNSET,
-        swapped or UNSET,
+        tuple(sorted(swapped, key=lambda one: one.turn.agent)) or UNSET,
     )
 
 
@@ -302,29 +321,34 @@ def read_turn(
     in_thinking: bool = False,
 ) -> Turn:
     """Return the turn made from a reply, parsed with the labels of its debate."""
-    handle = seating.handles[request.turn.agent]
-    ballot = not holds_solutions(seating.config, request.turn.round)
-    parsed = read_reply(
+    return Turn(
+        id=request.turn,
+        handle=seating.handles[request.turn.agent],
+        shown=prompt.shown,
+        completion=completion,
+        parsed=parsed_turn(seating, request.turn, completion, due=prompt.due, in_thinking=in_thinking),
+        compared=prompt.compared,
+        cut=prompt.cut,
+        ballot=not holds_solutions(seating.config, request.turn.round),
+        cut_length=cut_length_of(prompt),
+    )
+
+
+def parsed_turn(
+    seating: Seating, turn: TurnId, completion: Completion, *, due: bool, in_thinking: bool = False
+) -> ParsedTurn:
+    """Return the parsed reply of a turn. ``due``: its prompt asked for comparisons."""
+    handle = seating.handles[turn.agent]
+    return read_reply(
         completion,
         handles=seating.handles,
         own=None if seating.config.judge_own else handle,
-        due=prompt.due,
+        due=due,
         in_thinking=in_thinking,
-        ballot=ballot,
+        ballot=not holds_solutions(seating.config, turn.round),
         kind=seating.problem.kind,
-        untagged=untagged_rule(seating.config, seating.texts, request.turn.round),
-        critic=handle if holds_criticism(seating.config, request.turn.round) else None,
-    )
-    return Turn(
-        id=request.turn,
-        handle=handle,
-        shown=prompt.shown,
-        completion=completion,
-        parsed=parsed,
-        compared=prompt.compared,
-        cut=prompt.cut,
-        ballot=ballot,
-        cut_length=cut_length_of(prompt),
+        untagged=untagged_rule(seating.config, seating.texts, turn.round),
+        critic=handle if holds_criticism(seating.config, turn.round) else None,
     )
 
 

@@ -12,15 +12,9 @@ import typer
 
 from debate.settings import did_you_mean
 from debate_rl.commands.console import plain_console
-from debate_rl.commands.inspect_actions import (
-    ACTIONS,
-    LineOptions,
-    index_text,
-    one_run,
-    opened,
-    print_lines,
-)
+from debate_rl.commands.inspect_actions import ACTIONS, index_text, one_run, opened, print_lines
 from debate_rl.commands.options import Command, FilterOption, example_lines, writable
+from debate_rl.inspector.actions import LineOptions
 from transcripts import compile_filter
 
 
@@ -53,12 +47,30 @@ def inspect(
         bool, typer.Option("--raw", help="show: print unchanged replies, including thinking.")
     ] = False,
     prompts: Annotated[bool, typer.Option("--prompts", help="show: print the prompt of each turn.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON (docs/inspector.md).")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON (docs/transcripts.md).")] = False,
     turn: Annotated[
         str | None,
         typer.Option(
             metavar="AGENT.ROUND",
-            help="why: explain this turn; agents and rounds count from 0; default: 0.0.",
+            help="why, branch: use this turn; agents and rounds count from 0; default for why: 0.0.",
+        ),
+    ] = None,
+    text: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="branch: replace the turn's text by this file; - is stdin."),
+    ] = None,
+    vote: Annotated[
+        str | None,
+        typer.Option(metavar="'K7>M4'", help="branch: replace the turn's vote on two handles; = is a tie."),
+    ] = None,
+    persona: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="branch: give the agent this persona from the turn on."),
+    ] = None,
+    weights: Annotated[
+        str | None,
+        typer.Option(
+            help="branch: hold later turns with newest (default), best, start, or the step of a checkpoint."
         ),
     ] = None,
     web: Annotated[bool, typer.Option("--web", help="Show the debates in a browser.")] = False,
@@ -98,7 +110,9 @@ def inspect(
             raise ValueError(f"{name}: only has an effect with --web; add --web")
     if web and export:
         raise ValueError("--web and --export: give only one of them")
-    if (web or export) and (words or json or raw or prompts or after is not None or turn is not None):
+    of_branch = {"text": text, "vote": vote, "persona": persona, "weights": weights}
+    others = (after, turn, *of_branch.values())
+    if (web or export) and (words or json or raw or prompts or any(one is not None for one in others)):
         raise ValueError(
             "--web and --export allow --filter but no ACTION; --export also allows --limit and --newest"
         )
@@ -116,7 +130,9 @@ def inspect(
 
         run_terminal(run, filter)
     else:
-        options = LineOptions(run, filter, limit, after, newest, raw, json, turn, prompts, author)
+        options = LineOptions(
+            run, filter, limit, after, newest, raw, json, turn, prompts, author, **of_branch
+        )
         print_lines(action, rest, options)
 
 

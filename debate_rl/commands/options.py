@@ -12,7 +12,7 @@ import typer
 import typer.main
 from typer.core import TyperCommand
 
-from debate.types import Kind, TurnId
+from debate.types import Kind
 from debate_rl.commands.console import STDOUT_NAME, Ended
 from debate_rl.training.stops import Stopped
 
@@ -130,20 +130,6 @@ def limited(problems: int | None) -> list[str]:
 def listed(text: str) -> list[str]:
     """Return the items of a list A,B."""
     return [part.strip() for part in text.split(",") if part.strip()]
-
-
-def turn_of(text: str) -> TurnId:
-    """Return the turn of --turn. Raise ValueError for any other format.
-
-    >>> turn_of("2.1")
-    TurnId(agent=2, round=1)
-    """
-    agent, _, round_ = text.partition(".")
-    if not all(part.isdecimal() and len(part) < 10 for part in (agent, round_)):
-        raise ValueError(
-            f"--turn {text!r}: write AGENT.ROUND, both counted from 0; a final ballot is the last round"
-        )
-    return TurnId(int(agent), int(round_))
 
 
 def steps_of(text: str) -> tuple[int, int | None]:

@@ -12,9 +12,10 @@ from rich.text import Text
 
 from debate_rl.commands.console import plain_console, text_table, write_json
 from debate_rl.commands.inspect_actions import opened
-from debate_rl.commands.options import JsonFile, Overrides, RunFolder, turn_of
+from debate_rl.commands.options import JsonFile, Overrides, RunFolder
 from debate_rl.config.recipes import read_run_config
 from debate_rl.formatting import fixed, json_number
+from debate_rl.inspector.actions import turn_of
 from debate_rl.runs.weights import KeptWeights, load_kept, weights_of_version
 
 COLUMNS = ("index", "token", "stream", "advantage", "sampler", "trainer", "ratio")

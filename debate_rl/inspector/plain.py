@@ -39,13 +39,23 @@ CODES = {
 """Terminal codes of styles, used on terminals with colour."""
 
 
+def _nothing(*_: object) -> None:
+    return
+
+
 @dataclass(frozen=True, slots=True)
 class Printer:
-    """Writes lines to ``stream``. ``width``: the columns of a terminal, or None without a limit."""
+    """Writes lines to ``stream``. ``width``: the columns of a terminal, or None without a limit.
+
+    ``note`` is called with remarks that are not part of the output. ``index`` is called with a store and a
+    filter before the search.
+    """
 
     stream: TextIO
     colour: bool = False
     width: int | None = None
+    note: Callable[[str], None] = _nothing
+    index: Callable[[RunStore, str], None] = _nothing
 
     def line(self, text: str = "") -> None:
         """Write one line unchanged."""

@@ -1,7 +1,10 @@
 """``debate inspect`` of a trained run, in this process."""
 
 import json
+import re
 import shlex
+import shutil
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +12,8 @@ from debate_rl.engines import make_policy
 from debate_rl.inspector.runs import config_of
 from debate_rl.inspector.views.prompts import DebatePrompts
 from debate_rl.inspector.views.why import why
+from debate_rl.inspector.web.app import AccessPolicy, make_app
+from debate_rl.inspector.web.site import Site
 from transcripts import RunStore
 
 
@@ -69,6 +74,88 @@ def test_each_action_says_it_in_lines_and_in_json(inspect, folder, words, shown,
     assert key in json.loads(inspect("run", *words, "--json").out)
 
 
+DOCUMENTED = re.findall(
+    r"^\| `([^`]*)`(?: of runs)? \| `(/run[^`]*)` \| (.*) \|$",
+    (Path(__file__).parents[2] / "docs/transcripts.md").read_text(encoding="utf-8"),
+    re.MULTILINE,
+)
+
+
+def test_the_browser_and_the_command_line_have_one_documented_json(inspect, debate_command, folder):
+    client = pytest.importorskip("starlette.testclient")
+    debate_command("replay", "run", "rewards.format_penalty=-2.0")
+    with RunStore.open(folder / "run") as store:
+        problem = store.debate("0.0").debate.problem.id
+    [replay, *_] = [path.name for path in (folder / "run" / "replays").iterdir()]
+    inspect("run", "star", "0.1")
+    evaluation = folder / "run/evaluations/start-1"
+    shutil.copytree(folder / "run/transcripts", evaluation / "debates")
+    (evaluation / "evaluation.json").write_text('{"of": {"weights": null}}')
+    site = Site(folder / "run")
+    browser = client.TestClient(make_app(site, AccessPolicy.of("127.0.0.1")), base_url="http://127.0.0.1")
+    words = {
+        "ls [FILTER]": "ls",
+        "ls": "",  # of runs
+        "show ID...": "show 0.1",
+        "grep WORDS": "grep 1",
+        "stats": "stats",
+        "why ID": "why 0.1 --turn 0.1",
+        "group STEP [PROBLEM]": "group 1",
+        "same PROBLEM": f"same {problem}",
+        "same PROBLEM ID ID": f"same {problem} 0.0 0.1",
+        "replays": "replays",
+        "replays NAME": f"replays {replay}",
+        "annotations [FILTER]": "annotations",
+        "evaluations": "evaluations",
+        "pairs": "pairs",
+    }
+    real = {"NAME": "run", "12.3": "0.1", "step=3": "step=1", "problem=ID": f"problem={problem}"}
+    real |= {"id=3.1&id=4.0": "id=0.0&id=0.1", "name=": f"name={replay}", "words=": "words=1"}
+    assert [action for action, *_ in DOCUMENTED] == [*words]
+    for action, address, fields in DOCUMENTED:
+        for old, new in real.items():
+            address = address.replace(old, new)
+        answer, run = (
+            browser.get(address),
+            [folder / ("" if action == "ls" else "run"), *words[action].split()],
+        )
+        if action == "pairs":  # this run has none
+            assert "has no judge pairs" in answer.json()["error"]
+            continue
+        said = inspect(*run, "--json").out
+        assert (answer.status_code, answer.text) == (200, said), address
+        found = json.loads(said.splitlines()[0])
+        named = re.findall(r"`(\w+)`", re.sub(r"\([^)]*\)|;.*", "", fields))
+        assert {name for name in named if name not in found} == set(), (address, [*found])
+    for made in ("replays", "evaluations"):  # other tests share the run
+        shutil.rmtree(folder / "run" / made)
+    (folder / "run/annotations.jsonl").unlink()
+
+
+@pytest.mark.parametrize(
+    ("address", "status", "words"),
+    [
+        ("ls.json?filter=winner:wron", 400, "winner must be one of"),
+        ("ls.json?limit=0", 400, "limit='0' must be a whole number of 1 or more"),
+        ("ls.json?raw=1", 400, "raw is none of limit, after, newest, filter"),
+        ("show.json", 400, "show: name a debate by step and index"),
+        ("show.json?id=9.0", 404, "no debate 9.0"),
+        ("show.json?id=0.0&prompts=yes", 400, "prompts='yes' must be 1"),
+        ("why.json?id=0.0&turn=x", 400, "--turn 'x'"),
+        ("group.json?step=99999999999999999999", 400, "99999999999999999999"),
+        ("replays.json?name=../../x", 404, "no replay '../../x'"),
+        ("star.json?id=0.0", 404, "there is no star.json; there are ls.json, "),
+        ("branch.json?id=0.0&turn=0.0&vote=A>B", 404, "there is no branch.json"),
+    ],
+)
+def test_a_mistake_in_an_address_of_json_is_json(folder, address, status, words):
+    client = pytest.importorskip("starlette.testclient")
+    app = make_app(Site(folder / "run"), AccessPolicy.of("127.0.0.1"))
+    answer = client.TestClient(app, base_url="http://127.0.0.1").get(f"/run/run/{address}")
+    assert (answer.status_code, answer.headers["content-type"]) == (status, "application/json")
+    assert words in answer.json()["error"]
+
+
 def test_every_turn_is_explained_as_stored_and_its_prompt_is_the_one_that_was_read(folder):
     config, _ = config_of(folder / "run")
     _, _, policy = make_policy(config)
@@ -102,12 +189,39 @@ def test_export_says_what_it_wrote_and_what_more_there_is(debate_command, run, t
     assert path.read_text(encoding="utf-8").count('class="exported"') == 4
 
 
+def test_stars_notes_and_labels_are_written_listed_and_shown(inspect):
+    assert inspect("run", "annotations") == (
+        0,
+        "no stars, notes or labels; debate inspect RUN star ID gives one\n",
+        "",
+    )
+    assert inspect("run", "star", "0.1", "--author", "ada") == (0, "star of 0.1 is 'yes'\n", "")
+    inspect("run", "note", "0.1/0.0", "line\x1b[31m")
+    inspect("run", "label", "0.1/0.0", "wrong", "--json")
+    _, out, _ = inspect("run", "annotations", "star:yes")
+    assert [line.split()[:3] for line in out.splitlines()[1:]] == [
+        ["0.1", "star", "yes"],
+        ["0.1/0.0", "label", "wrong"],
+        ["0.1/0.0", "note", "line<U+001B>[31m"],
+    ]
+    assert "ada" in out
+    code, out, _ = inspect("run", "annotations", "--json")
+    assert (code, [json.loads(line)["kind"] for line in out.splitlines()]) == (0, ["star", "label", "note"])
+    shown = inspect("run", "show", "0.1")[1]
+    assert "\n★ starred\n" in shown
+    assert "\nlabel: wrong · note: line<U+001B>[31m\n" in shown
+    assert inspect("run", "star", "0.1", "off")[1] == "star of 0.1 is removed\n"
+    inspect("run", "note", "0.1/0.0", "")
+    inspect("run", "label", "0.1/0.0", "")
+    assert inspect("run", "annotations", "--json")[1] == ""
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (
             "run look",
-            "ACTION is one of ls, show, grep, stats, why, same, group, replays, evaluations,",
+            "ACTION is one of ls, show, grep, stats, why, same, group, replays,",
         ),
         ("run show 9.0", "run: no debate 9.0; there are steps 0 to 1"),
         ("run show x", "'x' is not a debate"),
@@ -116,6 +230,13 @@ def test_export_says_what_it_wrote_and_what_more_there_is(debate_command, run, t
         ("run ls --limt 5", "did you mean '--limit'?"),
         ("nowhere ls", "nowhere: there is no such folder"),
         (". --web", "neither a run nor a folder of runs"),
+        ("run star", "star: name a debate"),
+        ("run star 0.0 on", "star: name a debate"),
+        ("run note 0.0", "note: name a debate, turn or pair and quote the text"),
+        ("run label 0.0/0.0 left", "value: the label of a turn must be right or wrong; got 'left'"),
+        ("run label 9.0 x", "run: no debate 9.0"),
+        ("run star x:0.0", "id: expected a debate 12.3"),
+        ("run ls --author ada", "--author: ls does not use this option"),
         ("run why", "why: name one debate"),
         ("run why 0.0 --turn x", "--turn 'x'"),
         ("run why 0.0 --turn 9.9", "no turn 9.9; there are 0.0, "),
@@ -142,3 +263,47 @@ def test_a_wrong_filter_is_shown_with_a_caret(inspect, words):
     first, *shown = err.splitlines()
     assert (code, out, "filter, character 7: winner must be one of" in first) == (2, "", True)
     assert shown == ["  winner:wron", "         ^"]
+
+
+def test_a_branch_held_by_the_weights_of_its_debate_is_the_same_debate(inspect, folder):
+    """Step 1 was held by the weights after one step: the same persona asks for all turns again."""
+    with RunStore.open(folder / "run") as store:
+        debate = store.debate("1.0").debate
+    own = debate.personas[0].name
+    code, out, _ = inspect(
+        "run", "branch", "1.0", "--turn", "0.0", "--persona", own, "--weights", "1", "--json"
+    )
+    view = json.loads(out)
+    assert (code, view["id"], view["weights"]) == (0, "1.0", "step_000001")
+    assert len(view["turns"]) == len(debate.turns)
+    assert not any(turn["new"] for turn in view["turns"])
+    assert all(old == new for turn in view["turns"] for old, new in turn["advantages"].values())
+
+
+def test_a_branch_holds_later_turns_again_and_is_opened_by_its_id(inspect, folder, tmp_path):
+    (tmp_path / "reply.txt").write_text("<solution>\\boxed{1}</solution>")
+    command = ("run", "branch", "1.1", "--turn", "2.1", "--text", tmp_path / "reply.txt")
+    code, out, err = inspect(*command, "--weights", "best")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "has no weights 'best'; use newest" in err
+    code, out, _ = inspect(*command, "--json")
+    view = json.loads(out)
+    assert code == 0
+    assert next(turn["turn"] for turn in view["turns"] if turn["new"]) == [2, 1]
+    assert all(turn["turn"][1] >= 1 for turn in view["turns"] if turn["new"])
+    ref = f"branches:{view['id']}"
+    shown = json.loads(inspect("run", "show", ref, "--json").out)
+    [text] = [turn["text"] for turn in shown["turns"] if turn["id"] == [2, 1]]
+    assert text == "<solution>\\boxed{1}</solution>"
+    assert inspect("run/branches", "ls").out.splitlines()[-1].split()[0] == view["id"]
+
+    for words, reason in (
+        (("--turn", "2.1"), "give one of --text FILE, --vote 'K7>M4' and --persona NAME"),
+        ((), "name one debate and a turn"),
+        (("--turn", "9.0", "--vote", "K7>M4"), "no turn 9.0; there are"),
+        (("--turn", "0.0", "--vote", "K7>M4"), "no vote on K7 and M4 was asked for"),
+        (("--turn", "0.0", "--persona", "Nobody"), "--persona Nobody: is none of"),
+    ):
+        code, _, err = inspect("run", "branch", "1.1", *words)
+        assert (code, reason in err, err.count("\n")) == (2, True, 1)
+    assert inspect("run", "ls", "--vote", "K7>M4").err == "debate: --vote: ls does not use this option\n"

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tomllib
 import zipfile
 from email import message_from_bytes
 from pathlib import Path
@@ -20,6 +21,7 @@ SCRIPTED = """
 import sys
 from importlib.util import find_spec
 
+from debate_rl import Config, grade_debate, score
 from debate_rl.config.recipes import find_recipe, shipped_recipes
 from debate import DebateConfig, Problem, run_debates
 from debate.policies.scripted import Answers, scripted_debaters
@@ -33,6 +35,7 @@ policy = scripted_debaters({"sum": Answers("0.75", ("1",))}, solve=(1.0, 0.0, 0.
 answers = [turn.parsed.answer for turn in debate.turns if not turn.ballot]
 correct = [[same_answer(answer, problem.answer).verdict] for answer in answers]
 rewards = score_debate(debate, correct, RewardConfig(truth_weight=0.5))
+assert rewards == score_debate(debate, grade_debate(debate), RewardConfig(truth_weight=0.5))
 print(answers, correct, rewards.peer[0], rewards.truth[0])
 print(find_recipe("quickstart").parts[-3:], len(shipped_recipes()))
 print(same_answer("\\\\frac{10!}{3!7!}", "\\\\binom{10}{3}").method)
@@ -60,8 +63,10 @@ def test_the_wheel_holds_our_packages_and_nothing_else(wheel):
     assert {name.partition("/")[0] for name in inside} == PACKAGES
     suffixes = ".py .toml .typed .html .css .js .svg .jsonl .mplstyle"
     assert {Path(name).suffix for name in inside} == {*suffixes.split()}
-    pages = HOME / "inspector" / "web"
-    assert {str(path.relative_to(HOME)) for path in pages.glob("*/*.*") if path.suffix != ".pyc"} <= inside
+    data = [path for name in PACKAGES for path in (HOME / name).rglob("*.*") if path.is_file()]
+    data = {str(path.relative_to(HOME)) for path in data if path.suffix not in (".pyc", ".md")}
+    assert len([name for name in data if name.startswith("debate_rl/inspector/web/")]) > 10
+    assert data <= inside
     assert {"debate/prompts/default.toml", "debate/prompts/tiny.toml"} <= inside
     shipped = {
         f"debate_rl/configs/{path.relative_to(HOME / 'configs')}" for path in (HOME / "configs").rglob("*.*")
@@ -70,6 +75,8 @@ def test_the_wheel_holds_our_packages_and_nothing_else(wheel):
     assert not [name for name in inside if "test" in name]
     assert (about["License-Expression"], about["License-File"]) == ("Apache-2.0", "LICENSE")
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
+    extras = tomllib.loads((HOME / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    assert set(about.get_all("Provides-Extra")) == set(extras) >= {"train", "inspect", "report"}
 
 
 @pytest.mark.slow

@@ -18,6 +18,7 @@ from debate_rl.formatting import percent
 from debate_rl.inspector.blocks import Block, Line, Section, Span, Text, grade
 from debate_rl.inspector.lists import PROBLEM_DEBATES, table_of
 from debate_rl.inspector.views.debate import debate_view, grade_name
+from debate_rl.replay.branches import FOLDER, read_branch
 from debate_rl.runs.checkpoint import WARM_START, step_of
 from debate_rl.runs.provenance import checksum
 from rewards import Truth
@@ -116,13 +117,15 @@ def _of_problem(step: int, ref: str, evaluation: str, record: Record) -> Problem
 
 
 def read(store: RunStore, ref: str, *, tokens: bool = False) -> Record:
-    """Return the debate of a ``ProblemDebate.ref``. TranscriptError if it does not exist.
+    """Return the debate of a ``ProblemDebate.ref`` or a branch (branches:ID). TranscriptError without one.
 
-    ``tokens``: include the token arrays of a debate from training.
+    ``tokens``: include the token arrays of a debate from training, or of a branch.
     """
     name, colon, id = ref.rpartition(":")
     if not colon:
         return store.debate(ref, tokens=tokens)
+    if name == FOLDER:
+        return read_branch(store.run, id, tokens=tokens)
     known = {evaluation.name: evaluation for evaluation in evaluations(store.run, [])}
     if name not in known:
         names = ", ".join(known) or "none"
@@ -396,8 +399,11 @@ def _common(a: Sequence[str], b: Sequence[str]) -> int:
 STYLES = {" ": "same", "-": "gone", "+": "new"}
 
 
-def comparison_blocks(both: Comparison) -> list[Block]:
-    """Return the differences between two debates: votes, answers, and texts word by word."""
+def comparison_blocks(both: Comparison, *, changed: bool = False) -> list[Block]:
+    """Return the differences between two debates: votes, answers, and texts word by word.
+
+    ``changed``: leave out turns with the same text.
+    """
     blocks: list[Block] = [Line(note, "notice") for note in both.notes]
     ends = (Span(f"[-only {both.before}-]", "wrong"), "  ", Span(f"{{+only {both.after}+}}", "right"))
     blocks.append(Line(ends))
@@ -408,7 +414,8 @@ def comparison_blocks(both: Comparison) -> list[Block]:
         change = f"{said[vote.before]}, then {said[vote.after]} ({vote.kind})"
         votes.append(Line(f"judge {judge} on {first} and {second}: {change}"))
     blocks.append(Section(f"votes: {both.same_votes} equal, {len(both.votes)} different", votes))
-    return [*blocks, *(_difference(both, turn) for turn in both.turns)]
+    turns = [turn for turn in both.turns if not changed or turn.alike < 1]
+    return [*blocks, *(_difference(both, turn) for turn in turns)]
 
 
 def _difference(both: Comparison, turn: TurnDifference) -> Section:

@@ -42,11 +42,12 @@ class PromptView:
 class DebatePrompts:
     """The prompts of a debate. ``run``: the folder of its run, or None for a debate outside of runs.
 
+    ``kept_before``: the turn from which a branch changed its agent's persona, or None.
     ``note``: the source of the prompts if the record does not name it, or why there are no prompts.
     """
 
-    def __init__(self, debate: Debate, run: Path | None) -> None:
-        self.note = ""
+    def __init__(self, debate: Debate, run: Path | None, kept_before: TurnId | None = None) -> None:
+        self.note, self._kept_before = "", kept_before
         self._held: HeldDebate | None = None
         self._set, self._run = debate.protocol.prompts, run
         self._model = {} if run is None else _model_of(run)
@@ -60,8 +61,10 @@ class DebatePrompts:
 
     def of(self, turn: TurnId) -> PromptView:
         """Return the prompt of a turn."""
-        messages, why = (), self.note
-        if self._held is not None:
+        messages, why, changed = (), self.note, self._kept_before
+        if changed is not None and turn.agent == changed.agent and turn.round < changed.round:
+            why = "this turn was kept: its prompt, with another persona, is in the stored debate"
+        elif self._held is not None:
             try:
                 messages, why = self._held.prompt(turn).messages, ""
             except PromptUnknownError as error:

@@ -229,7 +229,8 @@ def _votes_table(
         vote = f"{winner} {'=' if arrow.tie else '>'} {loser}"
         truth = (grade(arrow.truth), Span(" ", "drawn"), _effect(view, arrow))
         by_hand: tuple[Words, ...] = (label or "",) if any(labels) else ()
-        rows.append((judge, vote, truth, *by_hand, (counts, *cycle), Span(arrow.line, "code")))
+        turned = (counts, *cycle, *_if_reversed(view, arrow))
+        rows.append((judge, vote, truth, *by_hand, turned, Span(arrow.line, "code")))
     if not rows:
         return []
     shown, more = cut(rows, MOST_VOTES)
@@ -243,6 +244,19 @@ def _votes_table(
     )
     anchors = ids[:MOST_VOTES] if name else ()
     return [Table(heads, shown, name=name, row_name="vote", ids=anchors), *more]
+
+
+def if_reversed(id: str, handles: Sequence[str], judge: TurnId, better: TurnId, worse: TurnId) -> Span:
+    """Return the link to the effect of a vote for ``better``, on pages only."""
+    vote = f"{handles[better.agent]}>{handles[worse.agent]}"
+    return Span("if reversed", "page", to_debate(id, "branch", judge, vote=vote), "if-reversed")
+
+
+def _if_reversed(view: DebateView, arrow: Arrow) -> tuple[Span, ...]:
+    """Return the link to the effect of the opposite vote; nothing for a tie or outside of training."""
+    if arrow.tie or not view.scored or ":" in view.id:
+        return ()
+    return (if_reversed(view.id, view.handles, arrow.judge, arrow.loser, arrow.winner),)
 
 
 def _marked(view: DebateView, turn: TurnId, round_: int | None = None, **more: Any) -> Words:
@@ -275,7 +289,10 @@ def wrong_votes(view: DebateView, graphs: Sequence[RoundGraph]) -> list[Block]:
                     Span(said, link=there, name="wrong-vote"),
                 )
                 effect = _effect(view, arrow)
-                lines.append(Line((*words, Span(" · ", "drawn") if effect.link else "", effect)))
+                dot = Span(" · ", "drawn") if effect.link else ""
+                turned = _if_reversed(view, arrow)
+                also = Span(" · ", "drawn") if turned else ""
+                lines.append(Line((*words, dot, effect, also, *turned)))
     left = len(lines) - MOST_WRONG
     more = [Line(f"{counted(left, 'more wrong vote')}", "faint")] if left > 0 else []
     return [*lines[:MOST_WRONG], *more]

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from msgspec import UNSET
@@ -18,7 +17,15 @@ from debate.types import TurnId, Vote
 from debate_rl.formatting import counted, figure
 from debate_rl.inspector.views.debate import handles_of, verdict_text
 from debate_rl.inspector.views.why_text import NO_LABEL, Facts, sentence
-from debate_rl.replay.scheme import Scheme, ScoredStep, advantages_of_step, close, scheme_of, score_step
+from debate_rl.replay.scheme import (
+    Scheme,
+    ScoredStep,
+    advantages_of_step,
+    close,
+    means_before,
+    scheme_of,
+    score_step,
+)
 from envs.errors import MissingPackageError
 from envs.instructions import ConstraintError, constraints_of, follows
 from envs.registry import key_by_itself
@@ -44,8 +51,6 @@ if TYPE_CHECKING:
     from debate_rl.config import Config
     from learner.types import Transition
 
-MOST_BEFORE = 2000
-"""Running means are computed from at most this many earlier debates, which takes 1 to 2 seconds."""
 SOURCES: Final = {
     "margin": "(won - lost) / (won + lost + ties)",
     "win_rate": "(won + ties / 2) / (won + lost + ties)",
@@ -236,19 +241,10 @@ def recompute(store: RunStore, scheme: Scheme, id: str, turn: TurnId) -> Step:
     step = int(id.partition(".")[0])
     held = dict(store.records(f"step:{step}"))
     ids, scored = tuple(held), score_step(list(held.values()), scheme)
-    earlier, means = f"step:..{step - 1}", dict[str, float]()
-    source = "no earlier step: the running means start at 0"
-    count = store.count(earlier) if step > 0 and scheme.remembers else 0
-    if step > 0:
-        source = f"running means from the {count} debates of steps 0 to {step - 1}"
-    if count > MOST_BEFORE:
-        source = f"the running means depend on more than {MOST_BEFORE} earlier debates"
-    elif count:
-        for _, of_step in groupby((record for _, record in store.records(earlier)), key=lambda one: one.step):
-            advantages_of_step(score_step(list(of_step), scheme), scheme, means)
+    means, known, source = means_before(store, scheme, step)
     advantages = advantages_of_step(scored, scheme, means)
     index = [(ids[one.debate], one.turn.id) for one in scored.transitions].index((id, turn))
-    return Step(scheme.at_step(step), ids, scored, advantages, index, count <= MOST_BEFORE, source)
+    return Step(scheme.at_step(step), ids, scored, advantages, index, known, source)
 
 
 class _Case:

@@ -20,6 +20,7 @@ from debate_rl.inspector.blocks import (
     to_turn,
 )
 from debate_rl.inspector.views.debate import grade_name
+from debate_rl.inspector.views.votes import if_reversed
 from transcripts.record import named
 
 if TYPE_CHECKING:
@@ -266,11 +267,26 @@ def _cell(why: Why, row: Facts, key: str) -> Words:
         return _number(value)
     if key == "outcome":
         return {"left": ">", "right": "<", "tie": "="}.get(str(value), "?")
+    if key == "counts":
+        return ("yes" if value else "no", *_reversed(why, row))
     if isinstance(value, bool):
         return "yes" if value else "" if key == "this" else "no"
     if isinstance(value, int | float) or value is None:
         return figure(value) if value is not None else "–"
     return Span(value, "code") if key == "line" else value.replace("_", " ") if key == "why_not" else value
+
+
+def _reversed(why: Why, row: Facts) -> tuple[Span, ...]:
+    """Return the link to the effect of the opposite vote; nothing for a tie."""
+    if "result" in row:
+        judge, won, lost = row["judge"], why.turn, row["other"]
+        turned = row["result"] == "lost"
+        tie = row["result"] == "tie"
+    else:
+        judge, won, lost = why.turn, row["left"], row["right"]
+        turned, tie = row["outcome"] == "right", row["outcome"] == "tie"
+    better, worse = (won, lost) if turned else (lost, won)
+    return () if tie else (if_reversed(why.id, why.handles, judge, better, worse),)
 
 
 def _number(number: Number) -> list[str | Span]:

@@ -18,12 +18,13 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from debate_rl.inspector.blocks import Line
 from debate_rl.inspector.views.replays import ReplayError
+from debate_rl.inspector.web.json_lines import Mistake
 from debate_rl.inspector.web.page import PageRequest, address, show
 from debate_rl.inspector.web.pages import FORMS, PAGES, Page
 from debate_rl.inspector.web.rendering import HERE
@@ -147,7 +148,8 @@ class AccessControl:
         async def answer(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                headers.update(HEADERS)
+                own = headers.get("Content-Security-Policy")
+                headers.update(HEADERS if own is None else HEADERS | {"Content-Security-Policy": own})
                 headers.setdefault("Cache-Control", "no-store")
                 headers["Server-Timing"] = f"page;dur={1000 * (time.perf_counter() - began):.2f}"
             await send(message)
@@ -207,10 +209,15 @@ def _endpoint(site: Site, page: Page) -> Callable[[Request], Response]:
         try:
             return page(request)
         except Busy as busy:
-            wait = (1000, busy.what, busy.percent if busy.total else None)
+            percent = busy.percent if busy.total else None
+            if request.is_json:
+                return JSONResponse({"busy": busy.what, "percent": percent}, 202)
+            wait = (1000, busy.what, percent)
             return show(request, "busy", "One moment", [], status=202, progress=wait)
         except FilterError as error:
             return _problem(request, 400, "Invalid filter", error.problem, error.shown())
+        except Mistake as error:
+            return _problem(request, 400, "Invalid address", str(error))
         except NotFound as error:
             return _problem(request, 404, "Not found", str(error))
         except (ReplayError, FieldError, TranscriptError) as error:  # the file cannot be shown
@@ -246,6 +253,8 @@ def _form_endpoint(
 
 
 def _problem(request: PageRequest, status: int, title: str, problem: str, caret: str = "") -> Response:
+    if request.is_json:
+        return JSONResponse({"error": problem}, status)
     return show(request, "error", title, [Line(problem, name="error")], status=status, problem=caret or " ")
 
 

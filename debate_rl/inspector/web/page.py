@@ -26,6 +26,7 @@ SHORTCUTS = (
     ("g o", "the debate's group"),
     *(("g d", "the debate, from one of its views"), ("v", "votes"), ("w", "why this reward")),
     *(("a", "answers"), ("s", "star the debate"), ("g p", "parsing: what is malformed"), ("g k", "tokens")),
+    ("g b", "what if: other votes, and branches"),
     *(("g i", "prompts"), ("x", "the same problem in other steps"), ("?", "this help")),
 )
 TABS = (
@@ -36,7 +37,12 @@ TABS = (
     ("Malformed", "parse", "p"),
 )
 """The views of a debate: name, path, and key. A page shows those with content."""
-TURN_TABS = (("Reward", "why", "w"), ("Tokens", "tokens", "k"), ("Prompt", "prompt", "i"))
+TURN_TABS = (
+    ("Reward", "why", "w"),
+    ("What if?", "branch", "b"),
+    ("Tokens", "tokens", "k"),
+    ("Prompt", "prompt", "i"),
+)
 """The views of a turn: name, path, and key."""
 MARKED = ("debate", "graph")
 """The views in which stars, labels and notes can be given."""
@@ -97,15 +103,19 @@ class Links:
 
 
 class PageRequest:
-    """A request for a page: the site, its address, and the names of the run, replay and debate, or ""."""
+    """A request for a page: the site, its address, and the names in its path, or "".
+
+    ``query``: the last value of each key; ``items``: all. ``is_json``: the address ends with ".json".
+    """
 
     def __init__(self, site: Site, request: Request) -> None:
         self.site, self.query = site, dict(request.query_params)
+        self.items, self.is_json = request.query_params.multi_items(), request.url.path.endswith(".json")
         path = request.scope["raw_path"].decode("latin-1").partition("?")[0]
         query = request.scope["query_string"].decode("latin-1")
         self.address = path + (f"?{query}" if query else "")
-        names = (str(request.path_params.get(key, "")) for key in ("name", "replay", "id"))
-        self.name, self.replay, self.id = names
+        names = (str(request.path_params.get(key, "")) for key in ("name", "replay", "id", "action"))
+        self.name, self.replay, self.id, self.action = names
 
     @property
     def links(self) -> Links:

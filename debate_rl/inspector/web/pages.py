@@ -6,16 +6,23 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 from urllib.parse import quote
 
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
 from debate.types import TurnId
 from debate_rl.formatting import counted, json_number
 from debate_rl.inspector.blocks import Block, Line, Link, Section, Span, Table, to_debate
 from debate_rl.inspector.lists import DEBATES, REPLAYS, RUNS, STEPS, table_of
-from debate_rl.inspector.runs import config_of, evaluation_of, metrics_of, overviews
+from debate_rl.inspector.runs import before_training, config_of, evaluation_of, metrics_of, overviews
 from debate_rl.inspector.views import adoption_view, debate_view, token_view, vote_graphs
 from debate_rl.inspector.views.across import across, across_blocks, compare, comparison_blocks
 from debate_rl.inspector.views.across import read as read_debate
+from debate_rl.inspector.views.branches import (
+    branch_blocks,
+    branches_of,
+    stored_branch,
+    vote_effect,
+    what_if_blocks,
+)
 from debate_rl.inspector.views.debate import DebateView
 from debate_rl.inspector.views.debate_blocks import answers_blocks, debate_blocks, turns_by_round
 from debate_rl.inspector.views.group import (
@@ -26,7 +33,7 @@ from debate_rl.inspector.views.group import (
     groups_table,
     reward_histograms,
 )
-from debate_rl.inspector.views.identity import identity_line, parts_blocks, settings_blocks
+from debate_rl.inspector.views.identity import identity_line, parts_blocks, report_of, settings_blocks
 from debate_rl.inspector.views.marks import Marker
 from debate_rl.inspector.views.parsing import parsing_blocks
 from debate_rl.inspector.views.prompts import DebatePrompts, prompt_blocks
@@ -35,12 +42,17 @@ from debate_rl.inspector.views.tokens import token_blocks
 from debate_rl.inspector.views.votes import attacks_on, pair_blocks, pairs_blocks, votes_blocks, wrong_votes
 from debate_rl.inspector.views.why import why
 from debate_rl.inspector.views.why_text import why_blocks
+from debate_rl.inspector.web.json_lines import action_json, runs_json
 from debate_rl.inspector.web.page import PageRequest, address, show
 from debate_rl.inspector.web.site import Busy, NotFound
 from debate_rl.judge_attack.pairs import hack_gaps, judged_steps, watched_judge
+from debate_rl.replay.branches import kept_before
+from debate_rl.replay.scheme import scheme_of
 from transcripts import Record, StepRow
 from transcripts.annotations import KINDS, Place
 from transcripts.errors import FieldError
+from transcripts.filters.fields import FIELDS
+from transcripts.filters.parse import quoted
 from transcripts.filters.questions import QUESTIONS
 from transcripts.record import named
 
@@ -152,6 +164,15 @@ def settings(request: PageRequest) -> Response:
     return show(request, "settings", "Settings", blocks)
 
 
+def report(request: PageRequest) -> Response:
+    """Return the report that ``debate report`` wrote into the run's folder, in a sandbox without scripts."""
+    path = report_of(request.run.path)
+    if path is None:
+        raise NotFound("this run has no report: debate report RUN writes one")
+    policy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+    return HTMLResponse(path.read_bytes(), headers={"Content-Security-Policy": policy})
+
+
 def evaluations(request: PageRequest) -> Response:
     """Show a run's evaluations and checkpoints."""
     return show(request, "evaluations", "Evaluations", parts_blocks(request.run.path, request.name))
@@ -160,16 +181,32 @@ def evaluations(request: PageRequest) -> Response:
 def metrics_json(request: PageRequest) -> Response:
     """Return the names of a run's metrics, and the values of the named ones by step, as JSON.
 
-    ``names``: a comma between names. ``runs``: the other runs that are served.
+    ``names``: a comma between names. ``runs``: the other runs that are served. Step -1 has the held-out
+    figures before the first step, if one of the names is such a figure.
     """
     curves = metrics_of(request.run.path)
     wanted = [name for name in request.query.get("names", "").split(",") if name in curves.values]
     columns = {name: [json_number(value) for value in curves.dense(name).tolist()] for name in wanted}
     others = [run.name for run in request.site.runs() if run.name != request.name]
     names, steps = sorted({*curves.values} - {"step"}), curves.steps.tolist()
+    before = before_training(request.run.path)
+    if before.keys() & columns.keys():
+        columns = {name: [before.get(name), *column] for name, column in columns.items()}
+        steps = [-1, *steps]
     return JSONResponse(
         {"run": request.name, "runs": others, "names": names, "steps": steps, "values": columns}
     )
+
+
+def fields_json(request: PageRequest) -> Response:
+    """Return the fields of filters, each with its meaning and the values to choose from, as JSON."""
+    found: list[dict[str, object]] = []
+    for field in FIELDS.values():
+        words = list(field.words) or [field.example.partition(":")[2]]
+        if field.name == "persona":
+            words = [quoted(name) for name in request.store.personas()]
+        found.append({"name": field.name, "about": field.about, "words": words})
+    return JSONResponse(found)
 
 
 def debate_list(request: PageRequest) -> Response:
@@ -363,7 +400,8 @@ def _rounds(request: PageRequest, record: Record, view: DebateView, turn: TurnId
     )
     shown = range(first, min(held, first + fit))
     head, *rest = debate_blocks(view, shown, whole=request.turn("full"), marks=_marker(request, record))
-    return [*_faults(request), head, *wrong_votes(view, vote_graphs(record)), *rest, *ways]
+    branches = branches_of(request.store.run, view)
+    return [*_faults(request), head, *wrong_votes(view, vote_graphs(record)), *rest, *ways, *branches]
 
 
 def _votes(request: PageRequest, record: Record, view: DebateView, turn: TurnId) -> list[Block]:
@@ -392,20 +430,48 @@ def _tokens(request: PageRequest, record: Record, view: DebateView, turn: TurnId
 
 def _why(request: PageRequest, record: Record, view: DebateView, turn: TurnId) -> list[Block]:
     if ":" in request.id:
-        raise NotFound(f"debate {request.id} is from an evaluation, which has no rewards")
+        raise NotFound(f"debate {request.id} is not of the training, whose rewards this page explains")
     config, note = config_of(request.store.run)
     return why_blocks(why(request.store, config, request.id, turn, note=note))
 
 
+def _branch(request: PageRequest, record: Record, view: DebateView, turn: TurnId) -> list[Block]:
+    """Return the effect of another vote or of a stored branch, or the ways to branch the debate at a turn."""
+    store, vote, branch = request.store, request.query.get("vote", ""), request.query.get("branch", "")
+    if ":" in request.id:
+        raise NotFound(f"debate {request.id} is not of the training: it cannot be branched")
+    config, note = config_of(store.run)
+    if not vote and not branch:
+        notes = [Line(f"note: {note}", "notice", name="note")] if note else []
+        return [*notes, *what_if_blocks(store.run, record, view, turn)]
+    if config is None:
+        raise NotFound(note)
+    scheme = scheme_of(config)
+    try:
+        found = (
+            stored_branch(store, scheme, branch)
+            if branch
+            else vote_effect(store, scheme, request.id, turn, vote)
+        )
+    except ValueError as error:
+        raise NotFound(str(error)) from error
+    return branch_blocks(found)
+
+
 def _prompt(request: PageRequest, record: Record, view: DebateView, turn: TurnId) -> list[Block]:
-    return prompt_blocks(view, DebatePrompts(record.debate, request.store.run), turn)
+    run = request.store.run
+    return prompt_blocks(view, DebatePrompts(record.debate, run, kept_before(run, request.id)), turn)
 
 
 PAGES: dict[str, Page] = {
     "/": front,
     "/run/{name}/": steps,
+    "/runs.json": runs_json,
     "/run/{name}/metrics.json": metrics_json,
+    "/run/{name}/fields.json": fields_json,
+    "/run/{name}/{action}.json": action_json,
     "/run/{name}/settings": settings,
+    "/run/{name}/report": report,
     "/run/{name}/evaluations": evaluations,
     "/run/{name}/group": step_groups,
     "/run/{name}/debates": debate_list,
@@ -419,6 +485,7 @@ PAGES: dict[str, Page] = {
     ),
     "/run/{name}/debate/{id}/tokens": debate_page("tokens", "Tokens", _tokens, of_turn=True),
     "/run/{name}/debate/{id}/why": debate_page("why", "Why this reward?", _why, of_turn=True),
+    "/run/{name}/debate/{id}/branch": debate_page("branch", "What if?", _branch, of_turn=True),
     "/run/{name}/debate/{id}/prompt": debate_page("prompt", "Prompt", _prompt, of_turn=True),
     "/run/{name}/across": same_problem,
     "/run/{name}/pairs": judge_pairs,

@@ -1,10 +1,11 @@
 """Every command in the documents is one that there is: its name, options, keys and recipe."""
 
 import re
-import shlex
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+import typer
 
 from debate_rl.commands import console
 from debate_rl.commands.main import COMMANDS, loaded, named
@@ -12,39 +13,56 @@ from debate_rl.config import Config
 from debate_rl.config.keys import check_key
 from debate_rl.config.recipes import load_config, shipped_recipes, shipped_sweeps
 
+from ....snippets import debate_commands
+
 HOME = Path(__file__).parents[4]
 AGENTS = HOME / "AGENTS.md"
 NOTES = HOME / "experiments/results/reproducing.md"
 PAGES = [HOME / "README.md", AGENTS, *HOME.glob("docs/*.md"), *HOME.glob("experiments/*/*.md")]
-COMMAND = re.compile(
-    r"^ {4}(?:\.venv/bin/)?debate ([a-z][^|&\n]*?)(?: {2,}#.*)?$|`debate ([a-z][^`|&]*)[`&]", re.MULTILINE
-)
+NEEDS = {
+    "debate.protocol=consultancy": ["debate.num_rounds=1"],
+    "debate.protocol=zero_sum": ["debate.num_rounds=1"],
+    "endpoints.judge.base_url=URL": ["endpoints.judge.base_url=http://localhost:8000/v1"],
+}
+"""What a run that a page leaves open must have for a setting."""
 OTHERS = {"stage", "strategies", "seeds", "at_once", "devices", "out", "figures", "sweep", "recipe", "key"}
 """Words of train, eval and sweep that are no keys of a recipe, and a placeholder."""
 
 
-def commands(page: Path) -> list[tuple[str, list[str]]]:
-    """Return the commands of a page, each with its words; descriptions with brackets are left out."""
-    text = re.sub(r" ?\\\n +", " ", page.read_text(encoding="utf-8"))
-    found = (" ".join("".join(pair).split()) for pair in COMMAND.findall(text))
-    return [named(shlex.split(line)) for line in found if "[" not in re.sub(r"'[^']*'", "", line)]
+def commands(page: Path) -> list[tuple[str, list[str], bool]]:
+    """Return the commands of a page, each with its words and whether it is in a block, but no synopses."""
+    found = (
+        (words, whole) for words, whole in debate_commands(page) if words and re.match("[a-z]", words[0])
+    )
+    return [
+        (*named(words), whole) for words, whole in found if not any(word.startswith("[") for word in words)
+    ]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(HOME)))
 def test_the_commands_of_a_page_are_there(page):
-    for name, words in commands(page):
-        known = {option for param in loaded(name).params for option in param.opts}
+    for name, words, whole in commands(page):
+        command = loaded(name)
+        if whole:
+            with suppress(typer.Exit):  # of --help
+                command.make_context(name, list(words))
+        known = {option for param in command.params for option in param.opts}
         assert [word for word in words if word.startswith("--") and word.partition("=")[0] not in known] == []
-        keys = {word.partition("=")[0] for word in words if re.match(r"[a-z][\w.]*=", word)} - OTHERS
-        for key in keys:
-            check_key(Config, key)
+        settings = [word for word in words if re.match(r"[a-z][\w.]*=", word)]
+        settings = [word for word in settings if word.partition("=")[0] not in OTHERS]
+        for setting in settings:
+            check_key(Config, setting.partition("=")[0])
         what = words[0] if words else "-"
+        shipped = shipped_recipes()
         if name in ("train", "doctor", "sweep", "traces") and re.match(r"[a-z]\w+(/\w+)?$", what):
-            known = shipped_sweeps() | shipped_recipes() if name == "sweep" else shipped_recipes()
-            assert what in known or what.startswith(("runs/", "r/", "traces/")), what
-            overrides = [word for word in words[1:] if "=" in word and not word.startswith("--")]
-            if name in ("train", "doctor") and not keys & OTHERS and what in known and "$" not in words:
-                load_config(Config, what, [w for w in overrides if w.partition("=")[0] not in OTHERS])
+            shipped = shipped_sweeps() | shipped if name == "sweep" else shipped
+            assert what in shipped or what.startswith(("runs/", "r/", "traces/")), what
+        if whole and name != "sweep":
+            settings = [word for word in settings if not re.search(r"=my_\w+:", word)]
+            needed = [more for word in settings for more in NEEDS.get(word, ())]
+            load_config(
+                Config, what if what in shipped_recipes() else "gsm8k_qwen3_8b_1gpu", settings + needed
+            )
 
 
 def test_pages_have_many_commands():

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from debate import Completion, Debate, DebateConfig, Persona, Problem, Turn, Vote
 from debate.types import ParsedTurn, TurnId
-from debate_rl.commands.inspect_actions import LineOptions, print_lines
+from debate_rl.commands.inspect_actions import print_lines
 from debate_rl.evaluation.folder import IDENTITY, default_folder
+from debate_rl.inspector.actions import LineOptions
 from debate_rl.inspector.views.across import MOST_WORDS, across, compare, differing, evaluations, read
 from debate_rl.inspector.web.app import AccessPolicy, make_app
 from debate_rl.inspector.web.site import Site

@@ -443,7 +443,7 @@ def test_running_means_come_from_the_steps_before(tmp_path, monkeypatch):
     assert of_truth.centre.source.endswith("running means from the 2 debates of steps 0 to 1")
     assert of_truth.members == []
     assert found.matches is True
-    monkeypatch.setattr("debate_rl.inspector.views.why.MOST_BEFORE", 1)
+    monkeypatch.setattr("debate_rl.replay.scheme.MOST_BEFORE", 1)
     found = explained(tmp_path, config, "2.0", A)
     centre, generator = found.streams[1].centre, found.total.generator
     assert centre.source.endswith("the running means depend on more than 1 earlier debates")

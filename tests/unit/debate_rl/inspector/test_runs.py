@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from debate_rl.commands.inspect_actions import LineOptions, print_lines
+from debate_rl.commands.inspect_actions import print_lines
+from debate_rl.inspector.actions import LineOptions
 from debate_rl.inspector.runs import find_runs, run_at
 from debate_rl.runs.folder import is_locked, locked
 from transcripts import TranscriptError, write_step
@@ -46,7 +47,8 @@ def test_a_folder_of_one_run_is_listed_and_a_run_shows_its_debates(tmp_path, cap
 
 
 def test_debates_are_listed_without_what_a_list_of_runs_needs(runs):
-    code = "import sys; from debate_rl.commands.inspect_actions import LineOptions, print_lines\n"
+    code = "import sys; from debate_rl.commands.inspect_actions import print_lines\n"
+    code += "from debate_rl.inspector.actions import LineOptions\n"
     code += "print_lines('ls', [], LineOptions(sys.argv[1])); print('scipy' in sys.modules)"
     lines = subprocess.check_output([sys.executable, "-c", code, str(runs / "a")], text=True).splitlines()
     assert (len(lines), lines[-1]) == (4, "False")
