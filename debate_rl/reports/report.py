@@ -41,6 +41,7 @@ from debate_rl.reports.rows import Study
 from debate_rl.reports.run import LEAST, Run
 from debate_rl.reports.training import debates_of, sections_of
 from transcripts import RunStore, TranscriptError
+from transcripts.frames import annotation_rows
 
 MOST_ADVICE = 2
 LATE_WRONG = "accuracy.last_round:0"
@@ -65,11 +66,12 @@ def judge_run(name: str, filter: str = "", *, tell: Callable[[int], object] = la
             except (LookupError, ValueError) as error:  # the record does not fit its protocol
                 raise TranscriptError(f"{name}: debate {id} cannot be read: {error!r}") from error
             tell(total)
+        by_hand, faults = list(annotation_rows(run, filter)), run.annotations().faults
     if not total:
         condition = f" that {filter} finds" if filter else ""
         why = f"; damaged: {damage[0]}" if damage else ""
         raise TranscriptError(f"{name}: contains no debates{condition}{why}")
-    return Judged(name, study, figures_of(study), filter, len(damage))
+    return Judged(name, study, figures_of(study), filter, len(damage) + len(faults), by_hand)
 
 
 def whole_report(
