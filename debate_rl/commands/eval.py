@@ -13,6 +13,7 @@ import typer
 
 from debate_rl.commands.console import plain_console, progress_of
 from debate_rl.commands.eval_tables import show
+from debate_rl.commands.judge_pairs import judge_annotated
 from debate_rl.commands.options import (
     JsonFile,
     JudgeOption,
@@ -100,6 +101,13 @@ def evaluate(
         typer.Option(metavar="A,B", help="Compare these strategies, or all of them (docs/solve.md)."),
     ] = "",
     judge: JudgeOption = None,
+    pairs: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RUN",
+            help="Instead, judge the starred and labelled pairs of this run (docs/evaluation.md).",
+        ),
+    ] = None,
     out: OutFolder = None,
     json: JsonFile = None,
     table: TableFile = None,
@@ -112,6 +120,12 @@ def evaluate(
         *(tuple(on or ()), seed, seeds, samples, greedy, tuple(listed(modes)), out, direct, suite, sweep)
     )
     subjects = subjects_of(what, problems, weights, options, watch=watch)
+    if pairs is not None:
+        others = (watch, strategies, judge, table, problems)
+        if options != EvalOptions(seed=seed) or any(others):
+            raise ValueError(f"--pairs {pairs}: can only be given with --weights, --seed and --json")
+        judge_annotated(pairs, subjects, weights, seed=seed, json=json)
+        return
     if strategies:
         compare(tasks_of(subjects, weights or "newest", options), strategies, judge=judge, json=json)
         return

@@ -8,7 +8,7 @@ from functools import partial
 from math import isfinite
 from pathlib import Path
 from shlex import quote
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 from urllib.parse import quote as in_address
 
 from debate_rl.formatting import figure, interval, number, percent, printable, short
@@ -171,6 +171,7 @@ class Judged:
     """The debates of one run that match a filter, as rows and as figures.
 
     ``run``: the folder as given by the user. ``damaged``: number of lines that could not be read.
+    ``by_hand``: the stars, notes and labels that people gave, as rows of ``annotation_rows``.
     """
 
     run: str
@@ -178,6 +179,7 @@ class Judged:
     figures: Sequence[Figure]
     filter: str = ""
     damaged: int = 0
+    by_hand: Sequence[Mapping[str, Any]] = ()
 
     def behind(self, filter: str | None) -> Behind | None:
         """Return the debates of the run that also match a further filter."""

@@ -9,7 +9,7 @@ from statistics import fmean
 
 import numpy as np
 
-from debate_rl.formatting import round_name
+from debate_rl.formatting import number, round_name
 from debate_rl.metrics import intervals
 from debate_rl.metrics.intervals import Bounded, Estimate, Numbered
 from debate_rl.reports.document import (
@@ -63,8 +63,41 @@ def judgment_sections(judged: Judged, found: Sequence[Finding], *, prefix: str =
     for name in SECTIONS:
         tables = (table_of(stem, _figures(judged, stem)) for stem in TABLES["section"][name]["tables"])
         sections.append(section_of(name, (*tables, *(group_parts(judged) if name == "accuracy" else ()))))
+    sections += by_hand_sections(judged)
     named = f"{judged.run}: " if prefix else ""
     return [replace(one, name=f"{prefix}{one.name}", title=f"{named}{one.title}") for one in sections]
+
+
+def by_hand_sections(judged: Judged) -> list[Section]:
+    """Return the section that compares labels by hand with votes and gold, or [] without such labels."""
+    labels = [one for one in judged.by_hand if one["kind"] == "label" and not one["stale"] and one["problem"]]
+    pairs = [one for one in labels if one["left_votes"] is not None]
+    turns = [one for one in labels if one["left_votes"] is None and one["gold"] is not None]
+    votes = [
+        (float(side == one["value"]), one["problem"])
+        for one in pairs
+        for side in ("left", "tie", "right")
+        for _ in range(one[f"{side}_votes"])
+    ]
+    golds = [(float(one["value"] == one["gold"]), one["problem"]) for one in pairs if one["gold"]]
+    grades = [
+        (float((one["value"] == "right") == (one["gold"] == "right")), one["problem"])
+        for one in turns
+        if one["gold"] != "ungraded"
+    ]
+    compared = (
+        ("votes that agree with the label of their pair", votes),
+        ("labels of pairs that name the right side, on pairs with exactly one", golds),
+        ("labels of turns that agree with the gold grade", grades),
+    )
+    rows: list[tuple[Cell, ...]] = []
+    for name, values in (one for one in compared if one[1]):
+        found = intervals.clustered_mean([value for value, _ in values], [problem for _, problem in values])
+        share = Cell(number(found.value), found.value, judged.behind("label:*"))
+        rows.append(row(name, share, interval_of(found, (0.0, 1.0)), found.n, found.clusters))
+    if not rows:
+        return []
+    return [section_of("by_hand", [table_of("by_hand", rows)], pairs=len(pairs), turns=len(turns))]
 
 
 def _figures(judged: Judged, stem: str) -> Iterator[tuple[Cell, ...]]:

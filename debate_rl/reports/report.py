@@ -41,6 +41,7 @@ from debate_rl.reports.rows import Study
 from debate_rl.reports.run import LEAST, Run
 from debate_rl.reports.training import debates_of, sections_of
 from transcripts import RunStore, TranscriptError
+from transcripts.frames import annotation_rows
 
 MOST_ADVICE = 2
 LATE_WRONG = "accuracy.last_round:0"
@@ -65,11 +66,12 @@ def judge_run(name: str, filter: str = "", *, tell: Callable[[int], object] = la
             except (LookupError, ValueError) as error:  # the record does not fit its protocol
                 raise TranscriptError(f"{name}: debate {id} cannot be read: {error!r}") from error
             tell(total)
+        by_hand, faults = list(annotation_rows(run, filter)), run.annotations().faults
     if not total:
         condition = f" that {filter} finds" if filter else ""
         why = f"; damaged: {damage[0]}" if damage else ""
         raise TranscriptError(f"{name}: contains no debates{condition}{why}")
-    return Judged(name, study, figures_of(study), filter, len(damage))
+    return Judged(name, study, figures_of(study), filter, len(damage) + len(faults), by_hand)
 
 
 def whole_report(
@@ -256,13 +258,16 @@ def _judge(judged: Judged, found: Found) -> Said:
 
 
 def _change(found: Found) -> Paragraph:
-    """Return the sentence on whether the judge changed, from the best comparison with enough cases."""
+    """Return the sentence on whether the judge changed: of a finding, else of a fall that is not sure."""
     looks = [found[kind] for kind in ("judge/held_out", "judge/change") if kind in found]
-    best = [one for one in looks if one.state == "found"] or [one for one in looks if one.state != "too few"]
-    if best:
-        said, estimate = best[0].paragraph(), best[0].look.estimate
-        falling = best[0].doubt == "not sure" and estimate is not None and estimate.value < 0
-        return replace(said, tone="warn") if falling else said
+    if said := next((one for one in looks if one.state == "found"), None):
+        return said.paragraph()
+    if falls := next(
+        (one for one in looks if one.doubt == "not sure" and one.words == one.look.about.down), None
+    ):
+        return replace(falls.paragraph(), tone="warn")  # its interval is below 0
+    if enough := next((one for one in looks if one.state != "too few"), None):
+        return enough.paragraph()
     if not looks:
         return Paragraph("Change over time is unknown: all votes are from one step.")
     look = looks[-1].look

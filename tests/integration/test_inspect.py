@@ -189,6 +189,33 @@ def test_export_says_what_it_wrote_and_what_more_there_is(debate_command, run, t
     assert path.read_text(encoding="utf-8").count('class="exported"') == 4
 
 
+def test_stars_notes_and_labels_are_written_listed_and_shown(inspect):
+    assert inspect("run", "annotations") == (
+        0,
+        "no stars, notes or labels; debate inspect RUN star ID gives one\n",
+        "",
+    )
+    assert inspect("run", "star", "0.1", "--author", "ada") == (0, "star of 0.1 is 'yes'\n", "")
+    inspect("run", "note", "0.1/0.0", "line\x1b[31m")
+    inspect("run", "label", "0.1/0.0", "wrong", "--json")
+    _, out, _ = inspect("run", "annotations", "star:yes")
+    assert [line.split()[:3] for line in out.splitlines()[1:]] == [
+        ["0.1", "star", "yes"],
+        ["0.1/0.0", "label", "wrong"],
+        ["0.1/0.0", "note", "line<U+001B>[31m"],
+    ]
+    assert "ada" in out
+    code, out, _ = inspect("run", "annotations", "--json")
+    assert (code, [json.loads(line)["kind"] for line in out.splitlines()]) == (0, ["star", "label", "note"])
+    shown = inspect("run", "show", "0.1")[1]
+    assert "\n★ starred\n" in shown
+    assert "\nlabel: wrong · note: line<U+001B>[31m\n" in shown
+    assert inspect("run", "star", "0.1", "off")[1] == "star of 0.1 is removed\n"
+    inspect("run", "note", "0.1/0.0", "")
+    inspect("run", "label", "0.1/0.0", "")
+    assert inspect("run", "annotations", "--json")[1] == ""
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -203,6 +230,13 @@ def test_export_says_what_it_wrote_and_what_more_there_is(debate_command, run, t
         ("run ls --limt 5", "did you mean '--limit'?"),
         ("nowhere ls", "nowhere: there is no such folder"),
         (". --web", "neither a run nor a folder of runs"),
+        ("run star", "star: name a debate"),
+        ("run star 0.0 on", "star: name a debate"),
+        ("run note 0.0", "note: name a debate, turn or pair and quote the text"),
+        ("run label 0.0/0.0 left", "value: the label of a turn must be right or wrong; got 'left'"),
+        ("run label 9.0 x", "run: no debate 9.0"),
+        ("run star x:0.0", "id: expected a debate 12.3"),
+        ("run ls --author ada", "--author: ls does not use this option"),
         ("run why", "why: name one debate"),
         ("run why 0.0 --turn x", "--turn 'x'"),
         ("run why 0.0 --turn 9.9", "no turn 9.9; there are 0.0, "),

@@ -151,6 +151,31 @@ def test_keys_go_through_lists_debates_and_views(served, watched):
     seen.calm()
 
 
+def test_the_filter_box_completes_fields_and_words_by_keys(served, watched):
+    seen = watched(served.origin)
+    page = seen.page
+    page.goto(served.base + "/debates")
+    page.keyboard.press("/")
+    page.keyboard.type("win")
+    assert page.get_by_role("option").all_inner_texts()[0].startswith("winner: the winner")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.get_by_role("option", name="wrong", exact=False).first.wait_for()
+    page.keyboard.type("wr")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Tab")
+    assert at(page, "filter").input_value() == "winner:wrong "
+    page.keyboard.type("vo")
+    page.get_by_role("option").first.wait_for()
+    page.keyboard.press("Escape")
+    assert not at(page, "filter-list").is_visible()
+    assert page.evaluate("document.activeElement.id") == "filter"
+    page.keyboard.type("te:wrong")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/debates?filter=winner*")
+    seen.calm()
+
+
 def test_the_first_tab_skips_to_the_content(served, watched):
     page = watched(served.origin).page
     page.goto(served.base + "/debates")

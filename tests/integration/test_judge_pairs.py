@@ -12,6 +12,7 @@ from debate_rl.metrics.step_log import read_metrics
 from debate_rl.reports.run import load_runs
 from debate_rl.reports.training import sections_of
 from debate_rl.training.loop import train
+from transcripts import RunStore, write_step
 
 from .conftest import merged, model_that_says, votes_for
 from .protocol_runs import SIZES
@@ -80,3 +81,29 @@ def test_report_and_inspector_show_the_pairs(run, debate_command):
     assert json.loads(out.splitlines()[0])["attack"] == "plain"
     code, _, err = debate_command("inspect", str(run), "pairs", "99")
     assert (code, "there is no pair 99" in err) == (2, True)
+
+
+@pytest.mark.slow
+def test_any_weights_judge_the_starred_and_labelled_pairs(run, step_records, debate_command, tmp_path):
+    other = tmp_path / "other"
+    write_step(other / "transcripts", 0, step_records(0))
+    with RunStore.open(other) as store:
+        for id in ("0.0", "0.1", "0.2"):
+            store.annotate("label", f"{id}/0.0-1.0", "left")
+    file = tmp_path / "pairs.json"
+    words = ("eval", str(run), "--pairs", str(other), "--json", str(file))
+    code, out, err = debate_command(*words)
+    assert (code, err) == (0, "")
+    assert "right in both orders" in out
+    found = json.loads(file.read_text())
+    made, judges = found["pairs"], found["judges"]
+    assert (len(made) + found["left_out"], found["by_hand"]) == (3, len(made))
+    assert [one["judge"].rpartition("@")[2] for one in judges] == ["start", "4"]
+    for one in judges:
+        assert one["right"] == one["preferred"].count("right") / len(made)
+    again = debate_command(*words, "--weights", "2")
+    assert (again[0], "@2" in again[1]) == (0, True)
+    code, _, err = debate_command("eval", str(run), "--pairs", str(other), "--samples", "2")
+    assert (code, "can only be given with --weights, --seed and --json" in err) == (2, True)
+    code, _, err = debate_command("eval", str(run), "--pairs", str(run))
+    assert (code, err.count("\n"), "debate inspect RUN star ID" in err) == (2, 1, True)

@@ -86,6 +86,15 @@ WORDS = re.compile(rf"{_WORD}(?:\s++{_WORD})*+")
 QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 
 
+def quoted(value: str) -> str:
+    r"""Return a value as a filter writes it, in quotes unless it is one plain word.
+
+    >>> quoted("Skeptic"), quoted("Devil's Advocate")
+    ('Skeptic', '"Devil\'s Advocate"')
+    """
+    return value if re.fullmatch(r"\w+", value) else '"' + value.replace('"', '""') + '"'
+
+
 def parse(text: str) -> Node:
     """Return the tree of a filter. FilterError points at the character that cannot be parsed.
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from debate.files import read_json, read_toml
-from debate_rl.formatting import counted, duration, shorten
-from debate_rl.inspector.blocks import Block, Line, Link, Pairs, Section, Span, Table, Words
+from debate_rl.formatting import counted, duration, share, shorten
+from debate_rl.inspector.blocks import Block, Line, Link, Section, Span, Table, Words
 from debate_rl.inspector.views.across import evaluation_parts, evaluations
 from debate_rl.replay.branches import FOLDER as BRANCHES
-from debate_rl.runs.checkpoint import checkpoints
+from debate_rl.runs.checkpoint import MANIFEST, best_checkpoint, checkpoints, step_of
 from debate_rl.runs.folder import starts_of, wall_seconds
 
 Settings = dict[str, object]
@@ -43,7 +44,14 @@ def identity_line(run: Path) -> Line:
         f"commit {str(first['commit'])[:8]}" if first.get("commit") else "",
     )
     words = " · ".join(shorten(str(part), 60) for part in parts if part)
-    return Line(words, name="identity")
+    report = Span("Report", "page", Link(("report",)) if report_of(run) else None, "report-link")
+    return Line((words, Span("  ", "drawn"), report), name="identity")
+
+
+def report_of(run: Path) -> Path | None:
+    """Return the page that ``debate report RUN`` wrote, or None if there is none."""
+    path = run / "report" / "report.html"
+    return path if path.is_file() and not path.is_symlink() else None
 
 
 def _name(model: object) -> str:
@@ -86,10 +94,36 @@ def parts_blocks(run: Path, name: str) -> list[Block]:
                 (Span(evaluation.name, link=link), str(evaluation.step), part.name, f"{part.debates:,}")
             )
     heads = ("evaluation", ">after steps", "part", ">debates")
-    saved = [path.name for path in checkpoints(run / "checkpoints")]
     blocks: list[Block] = [Line(note, "notice") for note in notes]
     blocks.append(Table(heads, rows, name="evaluations") if rows else Line("No evaluation yet.", name="none"))
     if (run / BRANCHES).is_dir():
         link = Link(("/run", f"{name}:{BRANCHES}"))
         blocks.append(Line(Span("Branches of this run's debates", link=link, name="all-branches")))
-    return [*blocks, Section("Checkpoints", [Pairs([("", name) for name in saved] or [("", "none")])])]
+    return [*blocks, Section("Checkpoints", [_checkpoints(run)])]
+
+
+def _checkpoints(run: Path) -> Block:
+    """Return the checkpoints of a run with their held-out figures and sizes."""
+    from debate_rl.metrics.held_out import DIRECT, WINNER, read_held_out  # loads scipy
+
+    home = run / "checkpoints"
+    figures = {one.step: one for one in read_held_out(run)}
+    best, rows = best_checkpoint(home), list[Sequence[Words]]()
+    for path in checkpoints(home):
+        found = figures.get(step_of(path))
+        shares = (found.estimate(name) if found else None for name in (DIRECT, WINNER))
+        mark = Span(" ★ best", "lit") if path == best else ""
+        cells = (share(one.value if one else None) for one in shares)
+        rows.append(((path.name, mark), f"{step_of(path):,}", *cells, _size(path)))
+    heads = ("checkpoint", ">after steps", ">held-out, one agent alone", ">held-out, winner", ">size")
+    return (
+        Table(heads, rows, name="checkpoints") if rows else Line("No checkpoint yet.", name="no-checkpoint")
+    )
+
+
+def _size(path: Path) -> str:
+    """Return the size of a checkpoint's files by its manifest, or "–" if it cannot be read."""
+    with suppress(OSError, ValueError, LookupError, TypeError, AttributeError):
+        total = sum(int(file["bytes"]) for file in read_json(path / MANIFEST)["files"].values())
+        return f"{total / 1e9:.2f} GB" if total >= 1e9 else f"{total / 1e6:.1f} MB"
+    return "–"

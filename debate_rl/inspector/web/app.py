@@ -148,7 +148,8 @@ class AccessControl:
         async def answer(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                headers.update(HEADERS)
+                own = headers.get("Content-Security-Policy")
+                headers.update(HEADERS if own is None else HEADERS | {"Content-Security-Policy": own})
                 headers.setdefault("Cache-Control", "no-store")
                 headers["Server-Timing"] = f"page;dur={1000 * (time.perf_counter() - began):.2f}"
             await send(message)

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 from urllib.parse import quote
 
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
 from debate.types import TurnId
 from debate_rl.formatting import counted, json_number
 from debate_rl.inspector.blocks import Block, Line, Link, Section, Span, Table, to_debate
 from debate_rl.inspector.lists import DEBATES, REPLAYS, RUNS, STEPS, table_of
-from debate_rl.inspector.runs import config_of, evaluation_of, metrics_of, overviews
+from debate_rl.inspector.runs import before_training, config_of, evaluation_of, metrics_of, overviews
 from debate_rl.inspector.views import adoption_view, debate_view, token_view, vote_graphs
 from debate_rl.inspector.views.across import across, across_blocks, compare, comparison_blocks
 from debate_rl.inspector.views.across import read as read_debate
@@ -33,7 +33,7 @@ from debate_rl.inspector.views.group import (
     groups_table,
     reward_histograms,
 )
-from debate_rl.inspector.views.identity import identity_line, parts_blocks, settings_blocks
+from debate_rl.inspector.views.identity import identity_line, parts_blocks, report_of, settings_blocks
 from debate_rl.inspector.views.marks import Marker
 from debate_rl.inspector.views.parsing import parsing_blocks
 from debate_rl.inspector.views.prompts import DebatePrompts, prompt_blocks
@@ -51,6 +51,8 @@ from debate_rl.replay.scheme import scheme_of
 from transcripts import Record, StepRow
 from transcripts.annotations import KINDS, Place
 from transcripts.errors import FieldError
+from transcripts.filters.fields import FIELDS
+from transcripts.filters.parse import quoted
 from transcripts.filters.questions import QUESTIONS
 from transcripts.record import named
 
@@ -138,7 +140,7 @@ def step_groups(request: PageRequest) -> Response:
         *group_blocks(group_view(request.store, chosen)),
         Section("Groups of the step", [groups_table(groups, chosen)]),
         *(
-            [Section("Rewards of the step", [Line(about, "faint"), Section("", bars, kind="plots")])]
+            [Section("Rewards of the step", [Line(about, "faint"), Section("", bars, kind="histograms")])]
             if bars
             else []
         ),
@@ -162,6 +164,15 @@ def settings(request: PageRequest) -> Response:
     return show(request, "settings", "Settings", blocks)
 
 
+def report(request: PageRequest) -> Response:
+    """Return the report that ``debate report`` wrote into the run's folder, in a sandbox without scripts."""
+    path = report_of(request.run.path)
+    if path is None:
+        raise NotFound("this run has no report: debate report RUN writes one")
+    policy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+    return HTMLResponse(path.read_bytes(), headers={"Content-Security-Policy": policy})
+
+
 def evaluations(request: PageRequest) -> Response:
     """Show a run's evaluations and checkpoints."""
     return show(request, "evaluations", "Evaluations", parts_blocks(request.run.path, request.name))
@@ -170,16 +181,32 @@ def evaluations(request: PageRequest) -> Response:
 def metrics_json(request: PageRequest) -> Response:
     """Return the names of a run's metrics, and the values of the named ones by step, as JSON.
 
-    ``names``: a comma between names. ``runs``: the other runs that are served.
+    ``names``: a comma between names. ``runs``: the other runs that are served. Step -1 has the held-out
+    figures before the first step, if one of the names is such a figure.
     """
     curves = metrics_of(request.run.path)
     wanted = [name for name in request.query.get("names", "").split(",") if name in curves.values]
     columns = {name: [json_number(value) for value in curves.dense(name).tolist()] for name in wanted}
     others = [run.name for run in request.site.runs() if run.name != request.name]
     names, steps = sorted({*curves.values} - {"step"}), curves.steps.tolist()
+    before = before_training(request.run.path)
+    if before.keys() & columns.keys():
+        columns = {name: [before.get(name), *column] for name, column in columns.items()}
+        steps = [-1, *steps]
     return JSONResponse(
         {"run": request.name, "runs": others, "names": names, "steps": steps, "values": columns}
     )
+
+
+def fields_json(request: PageRequest) -> Response:
+    """Return the fields of filters, each with its meaning and the values to choose from, as JSON."""
+    found: list[dict[str, object]] = []
+    for field in FIELDS.values():
+        words = list(field.words) or [field.example.partition(":")[2]]
+        if field.name == "persona":
+            words = [quoted(name) for name in request.store.personas()]
+        found.append({"name": field.name, "about": field.about, "words": words})
+    return JSONResponse(found)
 
 
 def debate_list(request: PageRequest) -> Response:
@@ -441,8 +468,10 @@ PAGES: dict[str, Page] = {
     "/run/{name}/": steps,
     "/runs.json": runs_json,
     "/run/{name}/metrics.json": metrics_json,
+    "/run/{name}/fields.json": fields_json,
     "/run/{name}/{action}.json": action_json,
     "/run/{name}/settings": settings,
+    "/run/{name}/report": report,
     "/run/{name}/evaluations": evaluations,
     "/run/{name}/group": step_groups,
     "/run/{name}/debates": debate_list,

@@ -28,7 +28,8 @@
     const runs = [here.run, ...overlaid()];
     const found = await Promise.all(runs.map(async (run) => (await fetch(address(run, plot.names))).json()));
     const steps = [...new Set(found.flatMap((one) => one.steps))].sort((a, b) => a - b);
-    const series = [{ label: "step" }];
+    const named = (step) => (step === -1 ? "before" : step);  // held-out figures before the first step
+    const series = [{ label: "step", value: (_, step) => (step === null ? "–" : named(step)) }];
     const data = [steps];
     found.forEach((one, number) => {
       const at = new Map(one.steps.map((step, index) => [step, index]));
@@ -50,7 +51,8 @@
     const options = {
       width: plot.canvas.clientWidth || 400, height: 190, series,
       scales: { x: { time: false }, y: { range: (_, low, high) => plot.range(low, high) } },
-      axes: [{ ...axis, label: "step", labelSize: 18, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000] }, axis],
+      axes: [{ ...axis, label: "step", labelSize: 18, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000],
+        values: (_, steps) => steps.map(named) }, axis],
       cursor: { sync: { key: "steps" }, drag: { x: true, y: false } },
       legend: { live: true },
     };

@@ -59,6 +59,78 @@
     if (action && action() !== false) event.preventDefault();
   });
 
+  // The filter box lists the fields that begin with what is typed and, after a colon, their values.
+  const box = select("#filter");
+  if (box) {
+    const list = Object.assign(document.createElement("ul"), { id: "filter-list", hidden: true });
+    const set = (name, value) => (value === null ? box.removeAttribute(name) : box.setAttribute(name, value));
+    list.setAttribute("role", "listbox");
+    list.setAttribute("aria-label", "Fields and values");
+    list.dataset.testid = "filter-list";
+    box.after(list);
+    for (const [name, value] of [["role", "combobox"], ["aria-autocomplete", "list"], ["aria-controls", list.id], ["aria-expanded", "false"]]) set(name, value);
+    let fields = null, chosen = -1, start = 0;
+    const close = () => { list.hidden = true; chosen = -1; set("aria-expanded", "false"); set("aria-activedescendant", null); };
+    const choose = (at) => {
+      chosen = (at + list.children.length) % list.children.length;
+      [...list.children].forEach((one, place) => one.setAttribute("aria-selected", String(place === chosen)));
+      set("aria-activedescendant", list.children[chosen].id);
+      list.children[chosen].scrollIntoView({ block: "nearest" });
+    };
+    const take = (option) => {
+      const text = option.dataset.text, end = text.endsWith(":") ? "" : " ";
+      box.setRangeText(text + end, start, box.selectionEnd, "end");
+      box.focus();
+      end ? close() : open(false);
+    };
+    const offers = (asked) => {
+      const typed = box.value.slice(0, box.selectionEnd);
+      const value = typed.match(/(?:^|[\s(-])([A-Za-z][\w.]*):("[^"]*|[^\s"()]*)$/);
+      const field = value ? fields.find((one) => one.name === value[1].toLowerCase()) : null;
+      const begins = (word, typed) => word.toLowerCase().replace('"', "").startsWith(typed.toLowerCase().replace('"', ""));
+      start = typed.length - (value ? value[2] : typed.match(/[\w.]*$/)[0]).length;
+      const part = typed.slice(start);
+      if (field) return field.words.filter((word) => begins(word, part) && word !== part).map((word) => [word, field.about]);
+      if (value || (!part && !asked) || !/(^|[\s(-])$/.test(typed.slice(0, start))) return [];
+      return fields.filter((one) => begins(one.name, part)).map((one) => [`${one.name}:`, one.about]);
+    };
+    const open = async (asked) => {
+      try {
+        fields ??= await (await fetch(box.dataset.fields)).json();
+      } catch { return; /* the server is away */ }
+      const found = offers(asked);
+      list.replaceChildren(...found.map(([text, about], place) => {
+        const option = Object.assign(document.createElement("li"), { id: `filter-option-${place}` });
+        option.setAttribute("role", "option");
+        option.dataset.text = text;
+        const name = Object.assign(document.createElement("b"), { textContent: text });
+        option.append(name, ` ${about}`);
+        option.addEventListener("mousedown", (event) => { event.preventDefault(); take(option); });
+        return option;
+      }));
+      chosen = -1;
+      set("aria-activedescendant", null);
+      list.hidden = !found.length;
+      set("aria-expanded", String(!list.hidden));
+    };
+    box.addEventListener("input", () => open(false));
+    box.addEventListener("blur", close);
+    box.addEventListener("keydown", async (event) => {
+      const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+      if (by) {
+        event.preventDefault();
+        if (list.hidden) await open(true);
+        if (!list.hidden) choose(chosen < 0 && by < 0 ? -1 : chosen + by);
+      } else if (!list.hidden && event.key === "Escape") {
+        event.stopPropagation();
+        close();
+      } else if (chosen >= 0 && (event.key === "Enter" || event.key === "Tab")) {
+        event.preventDefault();
+        take(list.children[chosen]);
+      }
+    });
+  }
+
   // The heads of a sortable table sort its rows: numbers by value, other cells as text, and missing values last.
   const value = (row, column) => {
     const text = row.cells[column].textContent.trim();

@@ -2,8 +2,8 @@
 
 import pytest
 
-from debate_rl.reports.document import Chart, Table
-from debate_rl.reports.judgment import comparison_section, difference, judgment_sections
+from debate_rl.reports.document import Chart, Judged, Table
+from debate_rl.reports.judgment import by_hand_sections, comparison_section, difference, judgment_sections
 from debate_rl.reports.report import whole_report
 from debate_rl.reports.rows import Study
 
@@ -107,3 +107,37 @@ def test_runs_side_by_side():
     assert names[0] == "comparison"
     assert len(names) == len(set(names))
     assert {"run-1-winner", "run-2-winner"} <= set(names)
+
+
+def label(id, value, problem, gold, votes=(None, None, None), **more):
+    sides = dict(zip(("left_votes", "tie_votes", "right_votes"), votes, strict=True))
+    return (
+        {"kind": "label", "id": id, "value": value, "problem": problem, "gold": gold, "stale": False}
+        | sides
+        | more
+    )
+
+
+def test_labels_by_hand_are_compared_with_votes_and_gold():
+    rows = [
+        label("0.0/0.0-1.0", "left", "a", "left", (2, 0, 1)),
+        label("0.1/0.0-1.0", "tie", "b", "right", (0, 1, 0)),
+        label("0.2/0.0-1.0", "right", "c", None, (1, 1, 1)),
+        label("0.3/0.0-1.0", "right", "c", "right", (0, 0, 1), stale=True),
+        label("0.0/0.0", "wrong", "a", "missing"),
+        label("0.1/0.0", "right", "b", "wrong"),
+        label("0.2/0.0", "right", "c", "ungraded"),
+        label("0.2", "right", "c", None),
+        label("0.2/1.0", "yes", "c", "right", kind="star"),
+    ]
+    [section] = by_hand_sections(Judged("run", Study(), (), by_hand=rows))
+    assert section.about == "3 pairs and 3 turns that people labelled: agreement with votes and gold grades"
+    found = [[cell.text for cell in row] for row in section.parts[0].rows]
+    assert [(row[1], *row[3:]) for row in found] == [
+        ("0.571", "7", "3"),
+        ("0.500", "2", "2"),
+        ("0.500", "2", "2"),
+    ]
+    # per problem 2 of 3, 1 of 1 and 1 of 3 agree: SE .154 at 2 degrees of freedom, so .571 ± .663
+    assert found[0][2] == "0.000 to 1.000"
+    assert by_hand_sections(Judged("run", Study(), (), by_hand=rows[7:])) == []

@@ -15,6 +15,7 @@ from debate import DebateConfig, Problem, run_debates
 from debate.policies.scripted import ScriptedPolicy
 from debate_rl.inspector.web.app import AccessPolicy, make_app
 from debate_rl.inspector.web.site import Site
+from debate_rl.metrics.held_out import HeldOut, append_held_out
 from debate_rl.runs.folder import locked
 from transcripts import Record, RunStore, write_step
 from transcripts.codec import to_line
@@ -33,10 +34,10 @@ TAGS = (
 """The tags of our templates; those of a model would be others."""
 ATTRIBUTES = (
     "action aria-current aria-hidden aria-label aria-labelledby aria-pressed autocapitalize autocomplete "
-    "charset checked class colspan content cx cy d data-go data-item data-key data-live data-mark data-page "
-    "data-refresh data-testid data-total data-truth defer display dy for height hidden href http-equiv id "
-    "lang max maxlength method name placeholder points preserveaspectratio r rel role rows scope spellcheck "
-    "src stretchy tabindex title type value viewbox width x y"
+    "charset checked class colspan content cx cy d data- data-fields data-go data-item data-key data-live "
+    "data-mark data-page data-refresh data-testid data-total data-truth defer display dy for height hidden "
+    "href http-equiv id lang mark max maxlength method name placeholder points preserveaspectratio r rel "
+    "role rows scope spellcheck src stretchy tabindex title type value viewbox width x y"
 )
 
 
@@ -509,6 +510,62 @@ def test_a_persona_has_the_same_mark_in_every_debate(small):
         marks |= set(re.findall(r'<span class="persona (p\d)"></span>.*?drawn"> ([^<]*)<', page))
     names = {name for _, name in marks}
     assert len(marks) == len(names) == len({mark for mark, _ in marks}) > 1
+
+
+def test_the_filter_box_offers_fields_with_their_words_and_personas(small):
+    fields = {field["name"]: field for field in small.get("/run/run/fields.json").json()}
+    assert fields["winner"]["words"] == ["none", "right", "wrong", "ungraded"]
+    assert fields["step"]["words"] == [">200"]
+    assert '"Devil\'s Advocate"' in fields["persona"]["words"]
+    for name, field in fields.items():
+        for word in field["words"]:
+            assert small.get("/run/run/debates", params={"filter": f"{name}:{word}"}).status_code == 200
+
+
+def test_held_out_figures_before_training_are_the_first_point_of_their_charts(small):
+    run = small.site.run("run").path
+    figures = {"direct/accuracy": {"a": (1.0, 4), "b": (2.0, 4)}}
+    append_held_out(run / "held_out.jsonl", HeldOut(0, {"a": "1", "b": "2"}, figures))
+    lines = [{"step": 0, "loss": 0.5}, {"step": 1, "loss": 0.25, "eval/direct/accuracy": 0.5}]
+    (run / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    held, loss = (
+        small.get(f"/run/run/metrics.json?names={names}").json()
+        for names in ("loss,eval/direct/accuracy", "loss")
+    )
+    assert (held["steps"], held["values"]["loss"]) == ([-1, 0, 1], [None, 0.5, 0.25])
+    assert held["values"]["eval/direct/accuracy"] == [0.375, None, 0.5]
+    assert (loss["steps"], loss["values"]) == ([0, 1], {"loss": [0.5, 0.25]})
+
+
+def test_a_report_is_linked_if_there_is_one_and_runs_no_script(small):
+    assert 'data-testid="report-link"' not in small.get("/run/run/").text
+    assert small.get("/run/run/report").status_code == 404
+    folder = small.site.run("run").path / "report"
+    folder.mkdir()
+    (folder / "report.html").write_text("<p>fine<script>alert(1)</script>")
+    assert linked(small.get("/run/run/").text, "report-link") == {"Report": "/run/run/report"}
+    answer = small.get("/run/run/report")
+    assert answer.text.startswith("<p>fine")
+    directives = answer.headers["content-security-policy"].split("; ")
+    assert {"sandbox", "default-src 'none'"} <= set(directives)
+    assert answer.headers["x-frame-options"] == "DENY"
+    outside = folder.with_name("outside.html")
+    (folder / "report.html").rename(outside)
+    (folder / "report.html").symlink_to(outside)
+    assert small.get("/run/run/report").status_code == 404
+
+
+def test_checkpoints_are_listed_with_their_figures_and_sizes(small):
+    run = small.site.run("run").path
+    figures = {"direct/accuracy": {"a": (1.0, 4)}}
+    append_held_out(run / "held_out.jsonl", HeldOut(2, {"a": "1"}, figures))
+    for step, manifest in ((2, {"files": {"x": {"bytes": 1_500_000}}}), (4, [])):
+        folder = run / "checkpoints" / f"step_{step:06d}"
+        folder.mkdir(parents=True)
+        (folder / "manifest.json").write_text(json.dumps(manifest))
+    page = small.get("/run/run/evaluations").text
+    page = Reader(page[page.index('data-testid="checkpoints"') : page.index("<footer")]).text.split()
+    assert " ".join(page).endswith("winnersize step_0000022.25–1.5 MB step_0000044–––")
 
 
 def test_pairs_under_attack_are_shown_with_whatever_was_said(serve, judged_run, small, hostile_texts):
