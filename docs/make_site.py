@@ -72,9 +72,9 @@ def output_block(output: dict[str, Any]) -> str:
 
 
 def api_pages(table: str) -> dict[str, str]:
-    """Return a page for each library: its modules in the order of the table, and their public names."""
+    """Return a page for each library: its modules and their public names."""
     pages: dict[str, str] = {}
-    for module, names in PUBLIC.findall(table):
+    for module, names in sorted(PUBLIC.findall(table)):
         library = module.partition(".")[0]
         pages.setdefault(library, f"{FOUND_LAST}# API: {library}\n")
         pages[library] += f"\n## {module}\n" + "".join(

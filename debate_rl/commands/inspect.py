@@ -6,6 +6,7 @@ import copy
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -20,7 +21,13 @@ from transcripts import compile_filter
 
 def inspect(
     ctx: typer.Context,
-    run: Annotated[str, typer.Argument(metavar="RUN", help="The folder of a run, or a folder of runs.")],
+    run: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN",
+            help="The folder of a run, a folder of runs, or a file of rollouts (docs/solve.md).",
+        ),
+    ],
     words: Annotated[
         list[str] | None,
         typer.Argument(
@@ -117,6 +124,10 @@ def inspect(
             "--web and --export allow --filter but no ACTION; --export also allows --limit and --newest"
         )
     compile_filter(filter)  # raises before a screen or a port is opened
+    if Path(run).is_file():
+        from debate_rl.judging.voting import stored_rollouts  # loads the evaluation
+
+        run = str(stored_rollouts(Path(run)))
     if export is not None:
         _write_page(run, filter, export, limit, newest=newest)
     elif web:

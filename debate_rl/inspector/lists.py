@@ -206,7 +206,7 @@ DEBATES: Sequence[Column[DebateRow]] = (
     Column("accuracy", 9, lambda row: _from_to(row.facts.accuracy_round_0, row.facts.accuracy_last_round)),
     Column("judge", 5, lambda row: share(row.facts.judge_accuracy), 1),
     Column("flags", 14, lambda row: " ".join(flag for flag, _ in flags_of(row)), 5, left=True),
-    Column("question", 20, lambda row: Span(shorten(row.problem.question, 120), "strong"), 2, rest=True),
+    Column("question", 26, lambda row: Span(shorten(row.problem.question, 120), "strong"), 2, rest=True),
     Column("votes", 5, lambda row: str(row.facts.votes), 3),
     Column("malformed", 9, lambda row: _count(row.facts.malformed), 5),
     Column("problem", 12, lambda row: Span(_tail(shorten(row.problem.id, 200), 40), "id"), 6, left=True),

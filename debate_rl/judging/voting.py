@@ -12,8 +12,10 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from debate import Completion, Debate, DebateConfig, Policy, SampleRequest, run_debates
+from debate.policies import ScriptedPolicy
 from debate.prompting.fitting import PromptTooLongError
 from debate.prompting.prompt import check_fits
 from debate.seeds import debate_seed
@@ -22,10 +24,12 @@ from debate_rl.evaluation.folder import OPEN_REPLIES, KeptReplies
 from debate_rl.evaluation.grading import Grades, agreement, answer_of, grade_turn, stored_mode
 from debate_rl.evaluation.play import Tell, Unopened, counted_replies
 from debate_rl.inference.wrapped import WrappedPolicy
-from debate_rl.judging.rollouts import Group, Response
+from debate_rl.judging.rollouts import Group, Response, read_rollouts
+from debate_rl.runs.provenance import checksum
+from debate_rl.smollm2 import cache_folder
 from debate_rl.strategies.selection import longest_list
 from debate_rl.strategies.work import of_one_round
-from envs import Environment
+from envs import Environment, load_environment
 from envs.types import Mode
 from rewards.types import Truth
 from transcripts import Record, ShardWriter, read_records
@@ -34,6 +38,8 @@ from transcripts.files import shard_name
 MODE: Mode = "lenient"
 """How answers are found in responses, which follow no prompt of ours."""
 DEBATES = "debates"
+MOST_AGENTS = 64
+"""Maximum number of agents of a debate."""
 
 
 class GivenSolutions(WrappedPolicy):
@@ -60,8 +66,11 @@ class GivenSolutions(WrappedPolicy):
         return messages not in self._asked and inner is not None and inner(messages)
 
 
-def ballot_protocol(judge: DebateConfig, responses: int) -> DebateConfig:
-    """Return the protocol for votes on this many responses, at least 2, by the ballots of a judge."""
+def ballot_protocol(judge: DebateConfig | None, responses: int) -> DebateConfig:
+    """Return the protocol for votes on this many responses by the ballots of a judge; None: without votes."""
+    if judge is None:
+        judge = DebateConfig(num_agents=responses, num_rounds=1, final_ballot=False)
+        return DebateConfig.model_validate(dict(_named(judge)) | {"untagged": True})
     pairs = judge.final_ballot and responses >= 3
     protocol = of_one_round(
         judge,
@@ -72,9 +81,14 @@ def ballot_protocol(judge: DebateConfig, responses: int) -> DebateConfig:
         judge_own=responses == 2,
         untagged=True,
     )
+    return DebateConfig.model_validate(dict(_named(protocol)))
+
+
+def _named(protocol: DebateConfig) -> DebateConfig:
+    """Return the protocol with agents named by their responses. A prompt never has these names."""
     personas = enumerate(protocol.agent_personas, start=1)
     named = tuple(replace(persona, name=f"Response {number}") for number, persona in personas)
-    return DebateConfig.model_validate(dict(protocol.model_copy(update={"personas": named})))
+    return protocol.model_copy(update={"personas": named})
 
 
 def chosen(groups: Sequence[Group], judge: DebateConfig, most: int) -> tuple[list[Group], dict[str, int]]:
@@ -95,7 +109,7 @@ def chosen(groups: Sequence[Group], judge: DebateConfig, most: int) -> tuple[lis
 
 def hold_votes(
     groups: Sequence[Group],
-    judge: DebateConfig,
+    judge: DebateConfig | None,
     policy: Policy | Unopened,
     environment: Environment,
     folder: Path,
@@ -107,7 +121,7 @@ def hold_votes(
     """Return a debate for each group whose prompts fit the judge's context, in the order of the groups.
 
     Each is stored in ``folder`` when it ends; stored debates are not held again. The seed decides labels,
-    orders and pairs.
+    orders and pairs. ``judge``: the protocol whose ballots are used; None: no votes.
     """
     shard = folder / DEBATES / shard_name(0)
     number_of = {debate_seed(seed, index, one.problem): index for index, one in enumerate(groups)}
@@ -153,6 +167,29 @@ def hold_votes(
                     on_debate=keep,
                 )
     return [done[index] for index in sorted(done)]
+
+
+def stored_rollouts(path: Path) -> Path:
+    """Return a folder in the user's cache with the rollouts of a file as debates without votes.
+
+    The errors are those of ``read_rollouts``.
+    """
+    folder = cache_folder() / "rollouts" / checksum(path)[:32] / path.stem
+    if not folder.exists():
+        groups = [
+            group._replace(responses=group.responses[start : start + MOST_AGENTS])
+            for group in read_rollouts(path).groups
+            for start in range(0, len(group.responses), MOST_AGENTS)
+        ]
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=folder.parent) as fresh:
+            hold_votes(groups, None, ScriptedPolicy({}), load_environment("gsm8k"), Path(fresh), seed=0)
+            try:
+                (Path(fresh) / DEBATES).rename(folder)
+            except OSError:
+                if not folder.exists():  # else another process was faster
+                    raise
+    return folder
 
 
 def grades_of(

@@ -67,6 +67,21 @@ def test_votes_on_the_rollouts_of_other_tools(judge, debate_command, name):
     assert "contains an evaluation with other seeds" in err
 
 
+@pytest.mark.parametrize("name", ["traces.jsonl", "sums.eval", "sums.json"])
+def test_a_file_is_inspected_without_a_judge(debate_command, name, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = debate_command("inspect", DATA / name, "ls", "accuracy:>0", "--json")
+    found = [json.loads(line) for line in out.splitlines()]
+    assert (code, found[0]["votes"], found[0]["winner"]) == (0, 0, "none"), err
+    assert {one["gold"] for one in found} == ({"7"} if name == "sums.json" else {"7", "8"})
+    shown = debate_command("inspect", DATA / name, "show", "0.0").out
+    assert "Response 2" in shown
+    assert "malformed:" not in shown
+    code, _, err = debate_command("inspect", write_recipe(tmp_path / "r.toml", RECIPE), "ls")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "r.toml, line 1: is not JSON" in err
+
+
 def test_the_result_as_a_page_in_html(judge, debate_command):
     pytest.importorskip("starlette")
     judge("sums.eval", "--out", "votes")

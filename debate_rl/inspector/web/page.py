@@ -25,7 +25,7 @@ SHORTCUTS = (
     *(("g e", "evaluations and checkpoints"), ("g t", "settings")),
     ("g o", "the debate's group"),
     *(("g d", "the debate, from one of its views"), ("v", "votes"), ("w", "why this reward")),
-    *(("a", "answers"), ("s", "star the debate"), ("g p", "parsing: what is malformed"), ("g k", "tokens")),
+    *(("a", "answers"), ("s", "star the debate"), ("g p", "what is malformed"), ("g k", "tokens")),
     ("g b", "what if: other votes, and branches"),
     *(("g i", "prompts"), ("x", "the same problem in other steps"), ("?", "this help")),
 )

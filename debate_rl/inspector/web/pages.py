@@ -140,7 +140,7 @@ def step_groups(request: PageRequest) -> Response:
         *group_blocks(group_view(request.store, chosen)),
         Section("Groups of the step", [groups_table(groups, chosen)]),
         *(
-            [Section("Rewards of the step", [Line(about, "faint"), Section("", bars, kind="plots")])]
+            [Section("Rewards of the step", [Line(about, "faint"), Section("", bars, kind="histograms")])]
             if bars
             else []
         ),

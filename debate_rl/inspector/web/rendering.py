@@ -21,6 +21,7 @@ from debate_rl.inspector.blocks import Block, Line, Link, Marks, Section, Span, 
 from debate_rl.inspector.lists import DEBATES, table_of
 from debate_rl.inspector.views import debate_view, vote_graphs
 from debate_rl.inspector.views.debate_blocks import debate_blocks
+from debate_rl.inspector.views.group import Group, group_blocks, group_view
 from debate_rl.inspector.views.marks import Marker
 from debate_rl.inspector.views.votes import votes_blocks
 from debate_rl.inspector.web.drawing import draw_histogram, draw_votes
@@ -315,7 +316,7 @@ def _parts(store: RunStore, filter: str, rows: list[DebateRow], matching: int) -
         filter=filter,
         written=len(rows),
         matching=matching,
-        list=render_blocks([table] if rows else [], _face(held)),
+        list=render_blocks([*_grid(store, rows), *([table] if rows else [])], _face(held)),
     )
     for row in rows:
         face = _face(held, f"d{row.id}-", store.personas())
@@ -323,6 +324,15 @@ def _parts(store: RunStore, filter: str, rows: list[DebateRow], matching: int) -
         up = Markup('<a class="faint top-link" href="#main">↑ list</a>')
         yield head.format(row.id, up) + render_blocks(_debate(store, row.id), face) + Markup("</article>\n")
     yield "</main>\n</body>\n</html>\n"
+
+
+def _grid(store: RunStore, rows: list[DebateRow]) -> list[Block]:
+    """Return the grid of turns, as on the page of a group, if all debates are of one group."""
+    if len(rows) < 2 or len({(row.step, row.problem.id) for row in rows}) > 1:
+        return []
+    with suppress(TranscriptError):  # the debate that cannot be read says so itself
+        return group_blocks(group_view(store, Group(rows[0].step, rows)))
+    return []
 
 
 def _debate(store: RunStore, id: str) -> list[Block]:

@@ -54,7 +54,7 @@ def test_a_page_says_where_the_next_begins(store):
     assert printed(plain.print_list, store, "step:99") == ((0, None), "")
 
 
-@pytest.mark.parametrize(("width", "more"), [(30, 8), (45, 7), (60, 6), (200, 0)])
+@pytest.mark.parametrize(("width", "more"), [(30, 8), (45, 7), (60, 7), (200, 0)])
 def test_on_a_terminal_the_lines_fit_and_what_is_left_out_is_told(store, width, more):
     _, text = printed(plain.print_list, store, colour=True, width=width)
     *lines, last = [SGR.sub("", line) for line in text.splitlines()]

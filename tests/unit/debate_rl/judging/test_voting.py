@@ -158,3 +158,35 @@ def test_only_the_replies_of_the_judge_may_begin_in_thinking(tmp_path):
     assert [turn.parsed.answer for turn in turns[:3]] == ["7", "8", "9"]
     assert [turn.parsed.thinking is not None for turn in turns] == [False, False, *[True] * 4]
     assert values_of(record, plain_key)["winner"] == [1.0]
+
+
+def test_position_bias_shows_in_two_figures(hold, tmp_path):
+    judge = JUDGE.model_copy(update={"ask_swapped": True})
+    groups = [group("a", "7", "8", "9"), group("b", "7", "8", "9")]
+    sound, _ = hold(groups, judge=judge)
+    found = figures(sound, plain_key)
+    assert found["votes_same_when_swapped"].value == 1.0
+    assert found["votes_right"].value == 1.0
+    (tmp_path / "debates/step_000000.jsonl").unlink()
+    order = iter(range(1000, 0, -1))
+    biased, _ = hold(groups, better=lambda text: next(order), judge=judge)  # always the one read first
+    found = figures(biased, plain_key)
+    assert (found["votes_first"].value, found["votes_same_when_swapped"].value) == (1.0, 0.0)
+
+
+def test_a_stopped_judge_is_asked_only_for_the_missing_votes(tmp_path):
+    class Stops(ScriptedPolicy):
+        async def sample(self, request):
+            if len(self.requests) == 4:
+                raise KeyboardInterrupt
+            return await super().sample(request)
+
+    groups = [group("a", "7", "8", "9"), group("b", "7", "8", "9")]
+    environment = load_environment("gsm8k")
+    script = lambda request: said(request, lambda text: "7" in text)  # noqa: E731
+    with pytest.raises(KeyboardInterrupt):
+        hold_votes(groups, JUDGE, Stops(script), environment, tmp_path / "one", seed=5)
+    rest = ScriptedPolicy(script)
+    resumed = hold_votes(groups, JUDGE, rest, environment, tmp_path / "one", seed=5)
+    assert len(rest.requests) == 2
+    assert resumed == hold_votes(groups, JUDGE, ScriptedPolicy(script), environment, tmp_path, seed=5)

@@ -3,11 +3,12 @@
 import hashlib
 import re
 from base64 import b64encode
+from dataclasses import replace
 
 import pytest
 
 from debate_rl.inspector.web.rendering import export_html
-from transcripts import FilterError, RunStore
+from transcripts import FilterError, RunStore, write_step
 
 
 def test_a_file_holds_the_list_and_the_debates_of_a_filter(run, tmp_path):
@@ -22,6 +23,22 @@ def test_a_file_holds_the_list_and_the_debates_of_a_filter(run, tmp_path):
     assert re.findall(r'(?:href|src)="([^"#][^"]*)', page) == []
     assert page.endswith("</html>\n")
     assert sorted(tmp_path.iterdir()) == sorted([path, run])
+
+
+def test_the_debates_of_one_group_begin_with_its_grid(run, step_records, tmp_path):
+    path, (first, second, *_) = tmp_path / "group.html", step_records(7)
+    same = replace(second, debate=replace(second.debate, problem=first.debate.problem))
+    write_step(run / "transcripts", 7, [first, same])
+    with RunStore.open(run) as store:
+        assert export_html(store, "step:7", path).written == 2
+        page = path.read_text(encoding="utf-8")
+        assert page.count('data-testid="group"') == 1
+        assert page.index('data-testid="group"') < page.index('data-testid="debates"')
+        links = set(re.findall(r'href="#([^"]*)"', page))
+        assert links <= set(re.findall(r' id="([^"]*)"', page))
+        assert any(link.startswith("d7.1-") for link in links)
+        export_html(store, "step:0..7", path)
+    assert 'data-testid="group"' not in path.read_text(encoding="utf-8")
 
 
 def test_what_is_left_out_is_said_and_the_style_alone_is_allowed(run, tmp_path):
