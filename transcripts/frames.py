@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import msgspec
 
 from debate.settings import install_hint
-from rewards import ballot_box
+from rewards import STREAMS, ballot_box
 from rewards.judge_rewards import better_side
 from rewards.truth import GRADES, grade_of
 from rewards.votes import drop_reasons, pair_of, valid_votes, verdict
 from transcripts.annotations import Annotation, Place, checksum
 from transcripts.errors import TranscriptError
 from transcripts.index.database import MOST_DEBATES
-from transcripts.record import Record, turn_rows
+from transcripts.index.facts import Facts
+from transcripts.record import PARTS, Record, turn_rows
 
 if TYPE_CHECKING:
     from pandas import DataFrame  # pyright: ignore[reportMissingTypeStubs]
@@ -37,7 +38,8 @@ def frame_of(store: RunStore, table: Table, filter: str) -> DataFrame:
         raise ValueError(f"filter {filter!r}: metrics are of whole steps and cannot be filtered")
     if table not in TABLES:
         raise ValueError(f"{table!r} is no table of a run; the tables are {', '.join(TABLES)}")
-    return DataFrame(list(TABLES[table](store, filter)))
+    rows = list(TABLES[table](store, filter))
+    return DataFrame(rows, columns=None if rows else COLUMNS.get(table))
 
 
 def _debates(store: RunStore, filter: str) -> Iterator[Row]:
@@ -151,3 +153,28 @@ TABLES: Mapping[Table, Callable[[RunStore, str], Iterator[Row]]] = {
     "annotations": lambda store, filter: annotation_rows(store, filter),
     "metrics": _metrics,
 }
+
+COLUMNS: Mapping[Table, list[str]] = {
+    "debates": [
+        "debate",
+        "step",
+        "question",
+        "gold",
+        "problem",
+        "source",
+        "level",
+        "personas",
+        *Facts._fields,
+    ],
+    "turns": [
+        *("debate", "agent", "round", "persona", "handle", "text", "answer", "grade", "stop_reason"),
+        *("prompt_tokens", "tokens", "malformed", "cut", "ballot", "score", "verdict"),
+        *(f"reward_{name}" for name in STREAMS),
+        *(f"advantage_{name}" for name in PARTS),
+    ],
+    "votes": [
+        *("debate", "judge", "round", "persona", "left_agent", "left_round", "left_grade"),
+        *("right_agent", "right_round", "right_grade", "outcome", "dropped", "is_right"),
+    ],
+}
+"""The columns of a table, needed where it has no rows."""

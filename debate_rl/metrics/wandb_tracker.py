@@ -115,7 +115,7 @@ def steps_on_disk(folder: Path, id: str) -> int:
         with suppress(Exception):  # of a damaged file, what precedes the damage counts
             for record in read_wandb_file(path):
                 for item in record.history.item:
-                    if item.key == DONE:
+                    if (item.key or "/".join(item.nested_key)) == DONE:
                         found = max(found, int(item.value_json) + 1)
     return found
 

@@ -258,13 +258,16 @@ def _judge(judged: Judged, found: Found) -> Said:
 
 
 def _change(found: Found) -> Paragraph:
-    """Return the sentence on whether the judge changed, from the best comparison with enough cases."""
+    """Return the sentence on whether the judge changed: of a finding, else of a fall that is not sure."""
     looks = [found[kind] for kind in ("judge/held_out", "judge/change") if kind in found]
-    best = [one for one in looks if one.state == "found"] or [one for one in looks if one.state != "too few"]
-    if best:
-        said, estimate = best[0].paragraph(), best[0].look.estimate
-        falling = best[0].doubt == "not sure" and estimate is not None and estimate.value < 0
-        return replace(said, tone="warn") if falling else said
+    if said := next((one for one in looks if one.state == "found"), None):
+        return said.paragraph()
+    if falls := next(
+        (one for one in looks if one.doubt == "not sure" and one.words == one.look.about.down), None
+    ):
+        return replace(falls.paragraph(), tone="warn")  # its interval is below 0
+    if enough := next((one for one in looks if one.state != "too few"), None):
+        return enough.paragraph()
     if not looks:
         return Paragraph("Change over time is unknown: all votes are from one step.")
     look = looks[-1].look

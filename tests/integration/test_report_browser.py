@@ -116,6 +116,19 @@ def test_it_prints(open_page):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("width", "height"), [(688, 1001), (710, 935)])  # A4 and Letter within margins
+def test_the_answers_print_on_one_page(open_page, width, height):
+    page, *_ = open_page(width=width, name="one.html")
+    page.emulate_media(media="print")
+    assert page.locator(".answer").last.evaluate("one => one.getBoundingClientRect().bottom") <= height
+    breaks = page.locator("details.section").evaluate_all(
+        "all => all.map(one => getComputedStyle(one).breakBefore)"
+    )
+    assert breaks[0] == "page"
+    assert set(breaks[1:]) == {"auto"}
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "height"), [(1280, 900), (390, 844)])
 def test_the_first_screen_has_the_answers_and_the_rest_is_folded(open_page, width, height):
     page, *_ = open_page(width=width, name="one.html")

@@ -140,8 +140,10 @@ def branch_blocks(view: BranchView) -> list[Block]:
         stored = (" as ", Span(name, link=to_debate(name), name="branch-link"))
     link = Span(f"debate {view.debate}", link=to_debate(view.debate))
     by = f"; later turns by {view.weights}" if view.weights else ""
+    same = view.weights and not any(turn.new for turn in view.turns)
     blocks: list[Block] = [
         Line((link, f", {view.change}{by}", *stored), name="origin"),
+        *([Line("the turns that were held again have the same texts", "faint")] if same else []),
         *(Line(f"note: {note}", "notice", name="note") for note in view.notes),
         *_turns(view),
     ]

@@ -107,6 +107,17 @@ def test_what_does_not_fit_is_refused_in_one_line(debate, turn, change, why):
     assert "\n" not in str(error.value)
 
 
+def test_kept_turns_keep_votes_that_are_not_those_of_their_text(debate):
+    judge = debate.votes[0].judge
+    [(left, _, right)] = outcomes(debate, judge)
+    stored = with_change(debate, judge, NewVote(left, right, "tie"))
+    other = TurnId((judge.agent + 1) % 3, judge.round)
+    branch = asyncio.run(
+        branch_debate(stored, other, NewText("<solution>5</solution>"), ScriptedPolicy(said))
+    )
+    assert outcomes(branch, judge) == [(left, "tie", right)]
+
+
 def test_the_vote_that_was_cast_is_no_change(debate):
     judge = debate.votes[0].judge
     [(left, outcome, right)] = outcomes(debate, judge)

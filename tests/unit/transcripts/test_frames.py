@@ -19,6 +19,15 @@ def test_debates_and_turns_are_tables_by_filter(run):
         assert store.frame("turns", "id:9.9").empty
 
 
+@pytest.mark.parametrize("table", ["debates", "turns", "votes"])
+def test_a_table_without_rows_has_the_same_columns(run, table):
+    with RunStore.open(run) as store:
+        full, empty = store.frame(table), store.frame(table, "id:9.9")
+    assert len(full)
+    assert not len(empty)
+    assert list(empty.columns) == list(full.columns)
+
+
 def test_votes_that_count_are_right_as_often_as_the_rewards_say(run):
     with RunStore.open(run) as store:
         votes = store.frame("votes")

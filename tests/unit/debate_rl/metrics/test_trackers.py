@@ -214,14 +214,21 @@ from debate_rl.metrics.trackers import open_trackers
 from transcripts import read_records
 run, shown, done, end = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 config = LoggingConfig(progress="none", wandb="debates")
-with open_trackers(run, config, steps=4, first_step=done, settings={"seed": 3}) as trackers:
+many = {f"accuracy/source/{n}": 0.5 for n in range(200)}  # wandb writes blocks of 32 KB
+with open_trackers(run, config, steps=10, first_step=done, settings={"seed": 3}) as trackers:
     for step in range(done, end):
         trackers.show(step, list(read_records(shown)))
-        trackers.log(step, {"reward/peer/mean": step / 4, "kl_mean": 1e999, "notes/text": 0.5})
+        trackers.log(step, many | {"reward/peer/mean": step / 4, "kl_mean": 1e999})
     trackers.alarm(end, "kl at step 2", "too high", ends=False)
-    if end < 4:
+    if end < 10:
         os.kill(os.getpid(), 9)
 """
+
+
+def history(record: Any) -> dict[str, Any]:
+    """Return what a record of a .wandb file logs."""
+    items = record.history.item
+    return {item.key or "/".join(item.nested_key): json.loads(item.value_json) for item in items}
 
 
 @pytest.mark.slow
@@ -234,23 +241,22 @@ def test_killed_offline_runs_of_wandb_have_every_step_once_and_the_groups(tmp_pa
     [debate] = run_debates([Problem("p", "2 - 1?", answer="1")], policy, DebateConfig(), seed=2)
     write_step(tmp_path / "shown", 0, [Record(debate, 0, "p")])
     quiet = {"WANDB_MODE": "offline", "WANDB_SILENT": "true", "HOME": str(tmp_path)}
-    for done, end in ((0, 2), (2, 4)):  # the first is killed, and wandb loses what it has not written
+    for done, end in ((0, 8), (8, 10)):  # the first is killed, and wandb loses what it has not written
         command = [sys.executable, "-c", OFFLINE, str(run), str(tmp_path / "shown"), str(done), str(end)]
         ended = subprocess.run(command, check=False, timeout=300, env=os.environ | quiet)
-        assert ended.returncode == (-9 if end < 4 else 0)
+        assert ended.returncode == (-9 if end < 10 else 0)
     files = sorted(run.glob("wandb/offline-run-*/run-*.wandb"))
     assert len(files) == 2  # one for each start, of one run
     assert len({path.name for path in files}) == 1
-    records = [record for path in files for record in read_wandb_file(path)]
-    rows = [
-        {item.key or "/".join(item.nested_key): json.loads(item.value_json) for item in record.history.item}
-        for record in records
-        if record.history.item
-    ]
-    assert [row["steps_done"] for row in rows] == [0, 1, 2, 3, 4]
-    assert [row.get("train/reward/peer/mean") for row in rows] == [None, 0, 0.25, 0.5, 0.75]
+    parts = [[*read_wandb_file(path)] for path in files]
+    first, second = ([row for record in part if (row := history(record))] for part in parts)
+    rows = first + second
+    assert first
+    assert len(second) > 2  # of the first, some were lost
+    assert [row["steps_done"] for row in rows] == [*range(11)]
+    assert [row.get("train/reward/peer/mean") for row in rows] == [None, *(step / 4 for step in range(10))]
     assert rows[0]["eval/direct/accuracy"] == 0.5
-    assert [record.alert.title for record in records if record.HasField("alert")] == ["kl at step 2"]
+    assert [record.alert.title for record in parts[1] if record.HasField("alert")] == ["kl at step 2"]
     tables = sorted(run.glob("wandb/offline-run-*/files/media/table/groups_*.json"))
     table = json.loads(tables[-1].read_text())
     at = table["columns"].index("answer 0")

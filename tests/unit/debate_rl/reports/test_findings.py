@@ -166,6 +166,15 @@ def test_a_fall_that_is_not_sure_is_amber():
     assert judge.text[0].text.startswith("Not sure: right in 97.0%")
 
 
+def test_a_fall_in_training_that_is_not_sure_is_amber_although_held_out_problems_show_none():
+    run = of_rates(0.97, 0.95, 0.93, 0.9)
+    [fall] = [one for one in judgment_looks(run) if one.kind == "judge/change"]
+    same = replace(fall, kind="judge/held_out", estimate=Estimate(0.0, -0.1, 0.1, 300, 100, p=1.0))
+    found = findings([*judgment_looks(run), same])
+    judge = answers([run], {}, found)[1]
+    assert (judge.word, judge.tone) == ("better than chance, and possibly getting worse", "warn")
+
+
 def test_several_runs_have_a_line_each():
     runs = [of_rates(0.9, 0.9), replace(of_rates(0.98, 0.7), run="other")]
     found = findings([look for run in runs for look in judgment_looks(run)])
