@@ -19,7 +19,6 @@ import numpy as np
 import torch
 
 from debate import Debate, Problem, run_debates
-from debate.files import plain_lines
 from debate.seeds import derive_seed
 from debate.types import Message, TurnId
 from debate.values import Value
@@ -38,8 +37,7 @@ from learner.update.learner import Learner
 from learner.update.reference import Reference
 from rewards.types import Likelihoods, stream_of
 from transcripts.append import LineFile
-from transcripts.codec import decode, in_ascii
-from transcripts.errors import FieldError
+from transcripts.codec import decoded_lines, in_ascii
 
 
 def open_reader(config: Config, learner: object, tokenizer: Any, path: Path) -> Reader | None:
@@ -241,16 +239,8 @@ class Baselines:
     @cached_property
     def known(self) -> dict[str, float | None]:
         """The log-probabilities by problem. ValueError names an invalid line."""
-        found: dict[str, float | None] = {}
-        for number, line in enumerate(plain_lines(self._path) if self._path.exists() else (), start=1):
-            if line.endswith(b"\n"):
-                try:
-                    one = decode(line, Baseline)
-                except FieldError as error:
-                    why = f"is not a baseline of the likelihood reward: {error}"
-                    raise ValueError(f"{self._path}:{number}: {why}") from error
-                found[one.problem] = one.logprob
-        return found
+        lines = decoded_lines(self._path, Baseline, "a baseline of the likelihood reward")
+        return {one.problem: one.logprob for one in lines}
 
     def add(self, baselines: Iterable[Baseline]) -> None:
         """Store further baselines."""

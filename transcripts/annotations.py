@@ -1,6 +1,6 @@
 """RUN/annotations.jsonl: the stars, notes and labels that people gave to debates, turns and pairs.
 
-    {"kind": "label", "id": "12.3/0.0-1.0", "value": "left", "replies": "1c291ca3", "time": ..., "author": ""}
+    {"kind": "label", "id": "12.3/0.0-1.0", "value": "left", "replies": "1c291ca3", "time": ...}
 
 ``12.3`` is a debate, ``12.3/1.0`` its turn of agent 1 in round 0, and ``12.3/0.0-1.0`` a pair of solutions,
 which stands for all votes on it. Lines are only appended. The last line of a kind on an id counts; an empty
@@ -100,7 +100,6 @@ class Annotation(Value, frozen=True):
     value: str
     replies: str
     time: str
-    author: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,9 +178,8 @@ def read_annotations(run: Path) -> Annotations:
 def _check(one: Annotation) -> Place:
     """Return the place of an annotation. FieldError if it does not fit its kind."""
     place = Place.of(one.id)
-    if len(one.value) > MOST[one.kind] or len(one.author) > 100:
-        name = "author" if len(one.author) > 100 else "value"
-        raise FieldError(name, f"must have at most {100 if name == 'author' else MOST[one.kind]} characters")
+    if len(one.value) > MOST[one.kind]:
+        raise FieldError("value", f"must have at most {MOST[one.kind]} characters")
     allowed = ("yes",) if one.kind == "star" else LABELS[place.kind] if one.kind == "label" else ()
     if one.value and allowed and one.value not in allowed:
         what = "a star" if one.kind == "star" else f"the label of a {place.kind}"
@@ -189,27 +187,14 @@ def _check(one: Annotation) -> Place:
     return place
 
 
-def annotate(
-    run: Path,
-    record: Record,
-    kind: Kind,
-    id: str,
-    value: str,
-    *,
-    author: str = "",
-    time: datetime | None = None,
-) -> Annotation:
+def annotate(run: Path, record: Record, kind: Kind, id: str, value: str) -> Annotation:
     """Append an annotation of the debate ``record`` to a run's file, and return it.
 
     Several processes may write at once. FieldError if the id or the value does not fit the debate. OSError if
     the file cannot be written.
     """
-    at = (time or datetime.now(UTC)).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    texts = (
-        text.strip().encode("utf-8", "replace").decode() for text in (value, author)
-    )  # no lone surrogates
-    value, author = texts
-    one = Annotation(kind, id, value, checksum(record), at, author)
+    plain = value.strip().encode("utf-8", "replace").decode()  # no lone surrogates
+    one = Annotation(kind, id, plain, checksum(record), datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
     place = _check(one)
     _check_turns(record, place, kind)
     with LineFile(run / FILE, shared=True) as file:

@@ -20,15 +20,17 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from math import isfinite
 from operator import is_
+from pathlib import Path
 from typing import Any, TypeAlias, TypeVar, cast, get_type_hints
 
 import msgspec
 from pydantic import BaseModel, ValidationError
 
+from debate.files import plain_lines
 from debate.policy import token_counts
 from debate.types import Completion, Debate
 from debate.values import HALVES, Value
-from transcripts.errors import FieldError, field_error
+from transcripts.errors import FieldError, TranscriptError, field_error
 from transcripts.record import Record
 
 SCHEMA_VERSION = 1
@@ -185,6 +187,19 @@ def decode(data: bytes, kind: type[T]) -> T:
         raise field_error(error) from error
     except (ValueError, RecursionError) as error:
         raise _not_json(error) from error
+
+
+def decoded_lines(path: Path, kind: type[T], what: str) -> Iterator[T]:
+    """Yield the complete lines of a file of JSON lines as a type, or nothing without the file.
+
+    TranscriptError names a line that is not ``what``. OSError if the file cannot be read.
+    """
+    for number, line in enumerate(plain_lines(path) if path.exists() else (), start=1):
+        if line.endswith(b"\n"):  # the last line may still be written
+            try:
+                yield decode(line, kind)
+            except FieldError as error:
+                raise TranscriptError(f"{path}:{number}: is not {what}: {error}") from error
 
 
 def convert(value: object, kind: type[T], where: str = "") -> T:

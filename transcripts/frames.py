@@ -6,14 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-import msgspec
-
 from debate.settings import install_hint
 from rewards import STREAMS, ballot_box
 from rewards.judge_rewards import better_side
 from rewards.truth import GRADES, grade_of
 from rewards.votes import drop_reasons, pair_of, valid_votes, verdict
 from transcripts.annotations import Annotation, Place, checksum
+from transcripts.codec import decoded_lines
 from transcripts.errors import TranscriptError
 from transcripts.index.database import MOST_DEBATES
 from transcripts.index.facts import Facts
@@ -109,7 +108,7 @@ def annotation_rows(store: RunStore, filter: str = "") -> Iterator[Row]:
         for one in given:
             fits = record is not None and one.replies == sums
             base = {"debate": id, "id": one.id, "kind": one.kind, "value": one.value, "stale": not fits}
-            base |= {"author": one.author, "time": one.time, "problem": None, "gold": None}
+            base |= {"time": one.time, "problem": None, "gold": None}
             yield base | dict.fromkeys(VOTES) | (_annotated(record, one) if record and fits else {})
 
 
@@ -134,16 +133,9 @@ def _annotated(record: Record, one: Annotation) -> Row:
 
 def _metrics(store: RunStore, _: str) -> Iterator[Row]:
     path = store.run / "metrics.jsonl"
-    try:
-        lines = path.read_bytes().splitlines()
-    except OSError as error:
-        raise TranscriptError(f"{path}: {error.strerror}") from error
-    for number, line in enumerate(lines, start=1):
-        try:
-            yield msgspec.json.decode(line, type=dict[str, Any])
-        except msgspec.MsgspecError as error:
-            if number < len(lines):  # the last line may be unfinished
-                raise TranscriptError(f"{path}: line {number}: {error}") from error
+    if not path.exists():
+        raise TranscriptError(f"{path}: there is no such file")
+    return decoded_lines(path, Row, "a line of metrics")
 
 
 TABLES: Mapping[Table, Callable[[RunStore, str], Iterator[Row]]] = {

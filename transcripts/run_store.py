@@ -297,14 +297,13 @@ class RunStore:
             self._annotations = known, read_annotations(self.run)
         return self._annotations[1]
 
-    def annotate(self, kind: Kind, id: str, value: str, *, author: str = "") -> Annotation:
+    def annotate(self, kind: Kind, id: str, value: str) -> Annotation:
         """Star, note or label a debate, turn or pair, named as in transcripts/annotations.py.
 
         An empty value removes it. FieldError if the id or the value does not fit; TranscriptError without
         such a debate; OSError if it cannot be written.
         """
-        record = self.debate(Place.of(id).debate)
-        return annotate(self.run, record, kind, id, value, author=author)
+        return annotate(self.run, self.debate(Place.of(id).debate), kind, id, value)
 
     def text_read(self) -> tuple[int, int]:
         """Return how many bytes of transcripts the full text covers, and how many there are."""

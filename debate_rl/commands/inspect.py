@@ -92,12 +92,6 @@ def inspect(
         typer.Option(min=0, max=65535, help="--web: use this port; default: 8123; 0: any free port."),
     ] = None,
     open: Annotated[bool, typer.Option("--open", help="--web: open the browser.")] = False,
-    author: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME", help="star, note, label and --web: store this name with what you write."
-        ),
-    ] = "",
     export: Annotated[
         str | None,
         typer.Option(
@@ -135,15 +129,13 @@ def inspect(
 
         address = {"host": host or "127.0.0.1", "port": PORT if port is None else port}
         with suppress(KeyboardInterrupt):  # Ctrl-C ends the server
-            serve(run, filter=filter, open_browser=open, author=author, **address)
+            serve(run, filter=filter, open_browser=open, **address)
     elif not action and not json and sys.stdin.isatty() and sys.stdout.isatty():
         from debate_rl.inspector.terminal import run_terminal
 
         run_terminal(run, filter)
     else:
-        options = LineOptions(
-            run, filter, limit, after, newest, raw, json, turn, prompts, author, **of_branch
-        )
+        options = LineOptions(run, filter, limit, after, newest, raw, json, turn, prompts, **of_branch)
         print_lines(action, rest, options)
 
 

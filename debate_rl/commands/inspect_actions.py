@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from msgspec import to_builtins
@@ -90,32 +91,22 @@ def _remark(text: str) -> None:
     print(one_line(text), file=sys.stderr)
 
 
-def _star(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
-    if len(rest) not in (1, 2) or rest[1:] not in ([], ["off"]):
-        raise ValueError("star: name a debate, turn or pair, as in star 12.3, and off to remove the star")
-    _annotate(store, printer, options, "star", rest[0], "" if rest[1:] else "yes")
-
-
-def _note(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
-    if len(rest) != 2:
-        raise ValueError(
-            'note: name a debate, turn or pair and quote the text: note 12.3 "hedges"; "" removes it'
-        )
-    _annotate(store, printer, options, "note", rest[0], rest[1])
-
-
-def _label(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
-    if len(rest) != 2:
-        raise ValueError(
-            'label: name a debate, turn or pair and its label: label 12.3/1.0 wrong; "" removes it'
-        )
-    _annotate(store, printer, options, "label", rest[0], rest[1])
+WANTED: Mapping[Kind, str] = {
+    "star": "name a debate, turn or pair, as in star 12.3, and off to remove the star",
+    "note": 'name a debate, turn or pair and quote the text: note 12.3 "hedges"; "" removes it',
+    "label": 'name a debate, turn or pair and its label: label 12.3/1.0 wrong; "" removes it',
+}
 
 
 def _annotate(
-    store: RunStore, printer: Printer, options: LineOptions, kind: Kind, id: str, value: str
+    kind: Kind, rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer
 ) -> None:
-    done = store.annotate(kind, id, value, author=options.author)
+    id, *words = rest or [""]
+    if kind == "star":
+        words = {(): ["yes"], ("off",): [""]}.get(tuple(words), [])
+    if not id or len(words) != 1:
+        raise ValueError(f"{kind}: {WANTED[kind]}")
+    done = store.annotate(kind, id, words[0])
     if options.json:
         printer.json({"schema": 1, **to_builtins(done)})
     else:
@@ -146,25 +137,25 @@ ACTIONS: Mapping[str, Action] = {
         ),
     ),
     "star": Action(
-        _star,
+        partial(_annotate, "star"),
         "ID [off]",
         "Star a debate (12.3), a turn (12.3/1.0, AGENT.ROUND) or a pair of solutions (12.3/0.0-1.0).",
-        ("author",),
+        (),
         ("inspect runs/mine star 12.3", "inspect runs/mine ls star:yes"),
     ),
     "note": Action(
-        _note,
+        partial(_annotate, "note"),
         "ID TEXT",
         "Write a note on a debate, turn or pair; it replaces an earlier one, and an empty text removes it.",
-        ("author",),
+        (),
         ('inspect runs/mine note 12.3/1.0 "hedges, then guesses"',),
     ),
     "label": Action(
-        _label,
+        partial(_annotate, "label"),
         "ID LABEL",
         "Label the solution of a turn (right, wrong), the better one of a pair (left, right, tie), or a "
         "debate (your own words). An empty label removes it.",
-        ("author",),
+        (),
         ("inspect runs/mine label 12.3/1.0 wrong", "inspect runs/mine label 12.3/0.0-1.0 left"),
     ),
 }

@@ -63,7 +63,6 @@ class LineOptions:
     json: bool = False
     turn: str | None = None
     prompts: bool = False
-    author: str = ""
     text: str | None = None
     vote: str | None = None
     persona: str | None = None

@@ -210,22 +210,6 @@ def _held_out(run: Path, stamps: tuple[tuple[int, int], ...]) -> tuple[float | N
     return None if first is None else first.value, None
 
 
-def before_training(run: Path) -> dict[str, float]:
-    """Return the held-out figures before the first step, by their names in metrics.jsonl."""
-    from debate_rl.metrics.held_out import NAME
-
-    return dict(_before_training(run, _stamp(run / NAME)))
-
-
-@lru_cache(maxsize=64)
-def _before_training(run: Path, stamp: tuple[int, int]) -> tuple[tuple[str, float], ...]:
-    from debate_rl.metrics.held_out import read_held_out
-
-    first = next((one for one in read_held_out(run) if one.step == 0), None)
-    found = ((name, first.estimate(name)) for name in first.figures) if first else ()
-    return tuple((f"eval/{name}", one.value) for name, one in found if one is not None)
-
-
 def _setting(run: Path, table: str, key: str) -> object:
     """Return a setting from the configuration file, whose other parts may be invalid."""
     try:

@@ -15,7 +15,6 @@ import msgspec
 from msgspec import UNSET
 
 from debate.branch import SIGNS, Change, NewPersona, NewVote
-from debate.files import plain_lines
 from debate.types import Debate, TurnId
 from debate.values import Value
 from debate_rl.evaluation.grading import IN_A_BOX, grade_debate
@@ -25,8 +24,7 @@ from envs import Environment
 from rewards.types import value_of
 from transcripts import Record, RunStore, ShardWriter, TranscriptError, TurnAdvantages
 from transcripts.append import LineFile
-from transcripts.codec import decode
-from transcripts.errors import FieldError
+from transcripts.codec import decoded_lines
 from transcripts.files import reading
 from transcripts.record import named
 
@@ -179,17 +177,10 @@ def store_branch(run: Path, record: Record, origin: Origin) -> Origin:
 def origins_of(run: Path) -> list[Origin]:
     """Return the origins of a run's branches, oldest first. TranscriptError if the file is damaged."""
     path = run / FOLDER / ORIGINS
-    found: list[Origin] = []
     try:
-        for number, line in enumerate(plain_lines(path) if path.exists() else (), start=1):
-            if line.endswith(b"\n"):
-                try:
-                    found.append(decode(line, Origin))
-                except FieldError as error:
-                    raise TranscriptError(f"{path}:{number}: is not a branch: {error}") from error
+        return list(decoded_lines(path, Origin, "a branch"))
     except OSError as error:
         raise TranscriptError(f"{path}: cannot be read: {error.strerror}") from error
-    return found
 
 
 def kept_before(run: Path, ref: str) -> TurnId | None:

@@ -242,16 +242,17 @@ def branches_table(origins: Sequence[Origin]) -> Table:
     return Table(("change", "of debate", "later turns by", "branch"), rows, name="branches", kind="plain")
 
 
-def branches_of(run: Path, view: DebateView) -> list[Block]:
-    """Return the branches of a debate, or the origin of a branch, as a section; nothing without any."""
-    name, _, id = view.id.rpartition(":")
+def branches_of(run: Path, view: DebateView | None = None) -> list[Block]:
+    """Return the branches of a run or of one debate, or the origin of a branch, as a section, if any."""
+    title, own = "Branches", {}
+    if view is not None:
+        name, _, id = view.id.rpartition(":")
+        title = "This branch" if name == FOLDER else title
+        own = {"id": id} if name == FOLDER else {"debate": view.id, "seed": view.seed}
     try:
-        origins = origins_of(run)
+        found = [one for one in origins_of(run) if all(getattr(one, key) == own[key] for key in own)]
     except TranscriptError as error:
         return [Line(f"branches: {error}", "notice")]
-    own = {"id": id} if name == FOLDER else {"debate": view.id, "seed": view.seed}
-    found = [one for one in origins if all(getattr(one, key) == value for key, value in own.items())]
-    title = "This branch" if name == FOLDER else "Branches"
     return [Section(title, [branches_table(found)], name="branches-of")] if found else []
 
 

@@ -11,7 +11,7 @@ from debate.files import read_json, read_toml
 from debate_rl.formatting import counted, duration, share, shorten
 from debate_rl.inspector.blocks import Block, Line, Link, Section, Span, Table, Words
 from debate_rl.inspector.views.across import evaluation_parts, evaluations
-from debate_rl.replay.branches import FOLDER as BRANCHES
+from debate_rl.inspector.views.branches import branches_of
 from debate_rl.runs.checkpoint import MANIFEST, best_checkpoint, checkpoints, step_of
 from debate_rl.runs.folder import starts_of, wall_seconds
 
@@ -96,10 +96,7 @@ def parts_blocks(run: Path, name: str) -> list[Block]:
     heads = ("evaluation", ">after steps", "part", ">debates")
     blocks: list[Block] = [Line(note, "notice") for note in notes]
     blocks.append(Table(heads, rows, name="evaluations") if rows else Line("No evaluation yet.", name="none"))
-    if (run / BRANCHES).is_dir():
-        link = Link(("/run", f"{name}:{BRANCHES}"))
-        blocks.append(Line(Span("Branches of this run's debates", link=link, name="all-branches")))
-    return [*blocks, Section("Checkpoints", [_checkpoints(run)])]
+    return [*blocks, Section("Checkpoints", [_checkpoints(run)]), *branches_of(run)]
 
 
 def _checkpoints(run: Path) -> Block:

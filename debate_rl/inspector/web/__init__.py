@@ -32,13 +32,12 @@ def serve(
     filter: str = "",
     open_browser: bool = False,
     token: str | None = None,
-    author: str = "",
 ) -> None:
     """Serve a run or a folder of runs to a browser until interrupted. ``port`` 0 takes a free port.
 
-    Pages change nothing but the stars, labels and notes of a run, which are stored with ``author``. Unless
-    ``host`` is loopback, pages need a token, which is part of the printed address. ImportError names the
-    extra of a missing package, OSError why the port is unavailable.
+    Pages change nothing but the stars, labels and notes of a run. Unless ``host`` is loopback, pages need a
+    token, which is part of the printed address. ImportError names the extra of a missing package, OSError why
+    the port is unavailable.
     """
     need_packages()
     from debate_rl.inspector.web.app import AccessPolicy, make_app
@@ -46,7 +45,7 @@ def serve(
     from debate_rl.inspector.web.site import Site
 
     Thread(target=warm, daemon=True).start()
-    site, policy = Site(Path(path), author), AccessPolicy.of(host, token)
+    site, policy = Site(Path(path)), AccessPolicy.of(host, token)
     start = Links(site.runs()[0].name, filter).debates() if filter and site.is_one_run else "/"
     try:
         with listen(host, port) as listener:

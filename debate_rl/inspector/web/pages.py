@@ -13,7 +13,7 @@ from debate.types import TurnId
 from debate_rl.formatting import counted, json_number
 from debate_rl.inspector.blocks import Block, Line, Link, Section, Span, Table, to_debate
 from debate_rl.inspector.lists import DEBATES, REPLAYS, RUNS, STEPS, table_of
-from debate_rl.inspector.runs import before_training, config_of, evaluation_of, metrics_of, overviews
+from debate_rl.inspector.runs import config_of, evaluation_of, metrics_of, overviews
 from debate_rl.inspector.views import adoption_view, debate_view, token_view, vote_graphs
 from debate_rl.inspector.views.across import across, across_blocks, compare, comparison_blocks
 from debate_rl.inspector.views.across import read as read_debate
@@ -47,6 +47,8 @@ from debate_rl.inspector.web.json_lines import action_json, runs_json
 from debate_rl.inspector.web.page import PageRequest, address, show
 from debate_rl.inspector.web.site import Busy, NotFound
 from debate_rl.judge_attack.pairs import hack_gaps, judged_steps, watched_judge
+from debate_rl.metrics.held_out import NAME as HELD_OUT
+from debate_rl.metrics.held_out import evaluated_first
 from debate_rl.replay.branches import kept_before
 from debate_rl.replay.scheme import scheme_of
 from transcripts import FilterError, Record, StepRow, compile_filter
@@ -192,8 +194,8 @@ def metrics_json(request: PageRequest) -> Response:
     columns = {name: [json_number(value) for value in curves.dense(name).tolist()] for name in wanted}
     others = [run.name for run in request.site.runs() if run.name != request.name]
     names, steps = sorted({*curves.values} - {"step"}), curves.steps.tolist()
-    before = before_training(request.run.path)
-    if before.keys() & columns.keys():
+    of_eval = any(name.startswith("eval/") for name in wanted)
+    if of_eval and (before := evaluated_first(request.run.path / HELD_OUT)):
         columns = {name: [before.get(name), *column] for name, column in columns.items()}
         steps = [-1, *steps]
     return JSONResponse(
@@ -340,7 +342,7 @@ def mark(request: PageRequest, form: Mapping[str, str]) -> Response:
     if kind not in KINDS or Place.of(id).debate != request.id:
         raise FieldError("kind" if kind not in KINDS else "id", "is not of this page")
     plain = value.replace("\r\n", "\n")  # browsers send lines of text with \r\n
-    request.store.annotate(kind, id, plain, author=request.site.author)
+    request.store.annotate(kind, id, plain)
     anchor = form.get("anchor", "")
     return RedirectResponse(request.address + (f"#{quote(anchor)}" if anchor else ""), 303)
 

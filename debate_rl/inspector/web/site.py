@@ -12,7 +12,6 @@ from threading import Lock
 from typing import Any, TypeVar
 
 from debate_rl.inspector.runs import FoundRun, find_runs, run_at
-from debate_rl.replay.branches import FOLDER as BRANCHES
 from transcripts import RunStore, TranscriptError, compile_filter
 from transcripts.filters.questions import QUESTIONS
 
@@ -50,10 +49,9 @@ class _Served:
 
 
 class Site:
-    """The runs at a path, by name. ``is_one_run``: the path is a single run. ``author``: of annotations."""
+    """The runs at a path, by name. ``is_one_run``: the path is a single run."""
 
-    def __init__(self, path: Path, author: str = "") -> None:
-        self.author = author
+    def __init__(self, path: Path) -> None:
         self._path, self._lock = path, Lock()
         self._runs: tuple[FoundRun, ...] = ()
         self._looked = -FRESH_S
@@ -91,18 +89,17 @@ class Site:
         return found
 
     def _part(self, name: str) -> FoundRun | None:
-        """Return a part of an evaluation (RUN:EVALUATION:PART), or a run's branches, as a run."""
+        """Return a part of an evaluation, which has the name RUN:EVALUATION:PART, as a run."""
         run, *rest = name.rsplit(":", 2)
         base = next((one for one in self.runs() if one.name == run), None)
-        inside = ["evaluations", *rest] if len(rest) == 2 else rest
         if (
             base is None
-            or (len(rest) != 2 and rest != [BRANCHES])
+            or len(rest) != 2
             or any(part in ("", "..") or Path(part).name != part for part in rest)
         ):
             return None
         with suppress(TranscriptError):
-            return replace(find_runs(base.path.joinpath(*inside))[0], name=name)
+            return replace(find_runs(base.path.joinpath("evaluations", *rest))[0], name=name)
         return None
 
     def store(self, name: str) -> RunStore:

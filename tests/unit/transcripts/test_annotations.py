@@ -20,7 +20,7 @@ def test_the_last_line_counts_and_an_empty_value_removes(run):
     with RunStore.open(run) as store:
         assert store.annotations().given == {}
         for value in ("left", "tie"):
-            store.annotate("label", "0.1/0.0-1.0", value, author="ada")
+            store.annotate("label", "0.1/0.0-1.0", value)
         store.annotate("star", "0.1", "yes")
         store.annotate("note", "0.2/1.0", " two words ")
         place, record = Place.of("0.1/0.0-1.0"), store.debate("0.1")
@@ -28,7 +28,7 @@ def test_the_last_line_counts_and_an_empty_value_removes(run):
         assert [one.value for one in store.annotations().by_debate()["0.2"]] == ["two words"]
         store.annotate("label", "0.1/0.0-1.0", "")
         assert store.annotations().of(record, place) == {}
-    assert [json.loads(line)["author"] for line in lines_of(run)] == ["ada", "ada", "", "", ""]
+    assert [json.loads(line)["value"] for line in lines_of(run)] == ["left", "tie", "yes", "two words", ""]
 
 
 @pytest.mark.parametrize(

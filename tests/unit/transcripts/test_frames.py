@@ -49,7 +49,7 @@ def test_metrics_are_a_table_without_an_unfinished_last_line(run):
         path.write_text('{"step":0,"loss":0.5}\n{"step":1,"lo')
         assert store.frame("metrics").to_dict("records") == [{"step": 0, "loss": 0.5}]
         path.write_text('{"step":0,"lo\n{"step":1}\n')
-        with pytest.raises(TranscriptError, match=r"metrics\.jsonl: line 1: "):
+        with pytest.raises(TranscriptError, match=r"metrics\.jsonl:1: is not a line of metrics: "):
             store.frame("metrics")
         with pytest.raises(
             ValueError, match="'vote' is no table of a run; the tables are debates, turns, votes"

@@ -9,7 +9,13 @@ from debate.prompting.seating import seat_debate
 from debate.types import TurnId
 from debate_rl.inspector.blocks import Layout, lines_of
 from debate_rl.inspector.views.across import read
-from debate_rl.inspector.views.branches import branch_blocks, branch_view, stored_branch, vote_effect
+from debate_rl.inspector.views.branches import (
+    branch_blocks,
+    branch_view,
+    branches_of,
+    stored_branch,
+    vote_effect,
+)
 from debate_rl.replay.branches import (
     branch_record,
     change_text,
@@ -101,6 +107,8 @@ def test_branches_are_stored_beside_the_run_and_read_by_their_ids(store, record)
     ids = [store_branch(store.run, effect.after, origin_of(record, "5.0", JUDGE, change)).id for _ in "ab"]
     assert ids == ["5.0", "5.1"]
     assert [one.change for one in origins_of(store.run)] == ["turn 0.1: vote M4 > Q2"] * 2
+    [listed] = branches_of(store.run)  # as on the page of evaluations
+    assert [row[3].text for row in listed.blocks[0].rows] == ["branches:5.0", "branches:5.1"]
     stored = read(store, "branches:5.1")
     assert (stored.debate, stored.rewards) == (after.debate, effect.after.rewards)
     again = stored_branch(store, SCHEME, "5.1")

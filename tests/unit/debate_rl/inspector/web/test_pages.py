@@ -72,8 +72,8 @@ def serve(monkeypatch):
     monkeypatch.setattr(site_module, "LOOK_S", 60.0)
     sites: list[Site] = []
 
-    def client_of(path: Path, policy: AccessPolicy | None = None, host: str = "127.0.0.1:8123", author=""):
-        sites.append(site := Site(path, author))
+    def client_of(path: Path, policy: AccessPolicy | None = None, host: str = "127.0.0.1:8123"):
+        sites.append(site := Site(path))
         app = make_app(site, policy or AccessPolicy.of("127.0.0.1"))
         client = starlette.TestClient(app, base_url=f"http://{host}", follow_redirects=False)
         client.site = site
@@ -188,12 +188,12 @@ def test_a_form_of_another_site_changes_nothing(serve, run, headers):
 
 
 def test_a_form_of_the_page_stars_and_returns_to_it(serve, run):
-    client = serve(run, author="ada")
+    client = serve(run)
     path = "/run/run/debate/0.1?filter=step%3A0&round=0"
     answer = client.post(path, data=STAR | {"anchor": "turn-1.0 x"}, headers=OWN)
     assert (answer.status_code, answer.headers["location"]) == (303, f"{path}#turn-1.0%20x")
     line = json.loads((run / "annotations.jsonl").read_text())
-    assert (line["kind"], line["id"], line["value"], line["author"]) == ("star", "0.1", "yes", "ada")
+    assert (line["kind"], line["id"], line["value"]) == ("star", "0.1", "yes")
     assert "★ Starred" in client.get(path).text
     hostile = "</textarea><script>window.ran = 1</script>"
     own = {"kind": "note", "id": "0.1/1.0", "value": hostile}
