@@ -27,7 +27,7 @@ from debate.types import Completion, Debate, Outcome, Policy, Turn, TurnId, Vote
 LONGEST = 100_000
 """Maximum number of characters of a new text."""
 SIGNS: dict[str, Outcome] = {">": "left", "<": "right", "=": "tie"}
-_VOTE = re.compile(r"\s*([^<>=]{1,80}?)\s*([<>=])\s*([^<>=]{1,80}?)\s*")
+_VOTE = re.compile(r"([^<>=]{1,80})([<>=])([^<>=]{1,80})")
 
 
 class BranchError(ValueError):
@@ -70,9 +70,10 @@ def read_vote(text: str) -> NewVote:
     NewVote(left='K7', right='M4', outcome='right')
     """
     match = _VOTE.fullmatch(text)
-    if match is None:
+    left, right = (match[1].strip(), match[3].strip()) if match else ("", "")
+    if match is None or not left or not right:
         raise BranchError(f"vote {text[:80]!r}: write two handles with >, < or = between them, as in 'K7>M4'")
-    return NewVote(match[1], match[3], SIGNS[match[2]])
+    return NewVote(left, right, SIGNS[match[2]])
 
 
 def with_change(debate: Debate, turn: TurnId, change: Change) -> Debate:

@@ -12,7 +12,9 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from lzma import LZMAError
 from pathlib import Path
+from struct import error as StructError
 from typing import Any, NamedTuple
 from zlib import error as ZlibError
 
@@ -40,8 +42,9 @@ LARGEST_TEXT = 1 << 20
 """Maximum characters of a question or a response."""
 LARGEST_ROW = 16 << 20
 """Maximum bytes of a line."""
-LARGEST_LOG = 256 << 20
-"""Maximum bytes of a log in JSON, and of an unpacked member of a packed log."""
+LARGEST_LOG, LARGEST_SAMPLE = 256 << 20, 64 << 20
+"""Maximum bytes of a log in JSON, and of an unpacked sample of a packed log. A parser may need 24 times as
+many bytes, for nested empty lists."""
 LARGEST_FILE = 1 << 30
 """Maximum characters of all texts of a file together, and maximum bytes of all its unpacked members."""
 MOST_MEMBERS = 200_000
@@ -49,6 +52,11 @@ LONGEST_ID = 100
 NEAR = 1e-9
 """Rewards this close to 0 or 1 are wrong or right."""
 ZIP = b"PK\x03\x04"
+DAMAGE = (
+    *(zipfile.BadZipFile, ZlibError, ZstdError, LZMAError, EOFError),
+    *(RuntimeError, NotImplementedError, UnicodeDecodeError, StructError, OverflowError),
+)
+"""Errors of the standard module for a damaged packed file."""
 WITHOUT = {True: "rollouts with an error", False: "rollouts without a reply"}
 VALUES = {"C": True, "I": False, "N": False}
 """Scores of Inspect AI as grades: correct, incorrect, and without an answer."""
@@ -299,7 +307,10 @@ def _worth(reader: _Reader, reward: object) -> float:
     score, weight = one.get("score"), one.get("weight", 1.0)
     if not all(isinstance(number, int | float) for number in (score, weight)):
         raise reader.fail("rewards", f"must have a number as score, got {_shown(score)}")
-    return float(score or 0) * float(weight)
+    try:
+        return float(score or 0) * float(weight)
+    except OverflowError:
+        raise reader.fail("rewards", "has a number that is too large") from None
 
 
 def _add_sample(reader: _Reader, sample: Mapping[str, Any]) -> None:
@@ -346,13 +357,15 @@ def _members(path: Path) -> Iterator[tuple[str, Any]]:
                     continue
                 where = f"{path}, {name}"
                 with log.open(name) as member:
-                    data = member.read(LARGEST_LOG + 1)
+                    data = member.read(LARGEST_SAMPLE + 1)
                 unpacked += len(data)
-                if len(data) > LARGEST_LOG or unpacked > LARGEST_FILE:
-                    most = LARGEST_LOG if len(data) > LARGEST_LOG else LARGEST_FILE
+                if len(data) > LARGEST_SAMPLE or unpacked > LARGEST_FILE:
+                    most = LARGEST_SAMPLE if len(data) > LARGEST_SAMPLE else LARGEST_FILE
                     raise DataError(f"{where}: unpacks to more than {most >> 20:,} MiB")
                 yield where, _parsed(data, where)
-    except (zipfile.BadZipFile, ZstdError, ZlibError, NotImplementedError, RuntimeError, EOFError) as error:
+    except (*DAMAGE, OSError) as error:
+        if isinstance(error, OSError) and error.filename is not None:  # the file, not what it contains
+            raise
         raise DataError(f"{path}: cannot be unpacked: {error}") from error
 
 

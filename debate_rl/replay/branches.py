@@ -5,6 +5,7 @@ RUN/branches has one shard per step, like a run, and branches.jsonl with one lin
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -160,6 +161,8 @@ def effect_of(store: RunStore, scheme: Scheme, id: str, after: Record) -> Effect
 def store_branch(run: Path, record: Record, origin: Origin) -> Origin:
     """Append a branch to RUN/branches and return its origin with its id. TranscriptError, OSError."""
     folder = run / FOLDER
+    if folder.is_symlink():  # a run of somebody else could write anywhere
+        raise OSError(errno.EINVAL, "is a link", str(folder))
     folder.mkdir(exist_ok=True)
     with locked(folder), ShardWriter(folder, record.step) as writer:
         with reading(writer.path) as lines:

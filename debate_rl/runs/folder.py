@@ -231,7 +231,8 @@ def write_whole(path: Path, data: bytes) -> None:
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Hold the folder's lock; the system releases it however the process ends."""
-    with open(folder / LOCK, "ab") as file:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+    with open(os.open(folder / LOCK, flags | os.O_NOFOLLOW, 0o644), "ab") as file:  # a link may be hostile
         _take(file.fileno(), folder)
         with naming(folder / LOCK):
             os.ftruncate(file.fileno(), 0)

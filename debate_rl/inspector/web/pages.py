@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import TypeAlias
 from urllib.parse import quote
 
@@ -50,7 +51,7 @@ from debate_rl.metrics.held_out import NAME as HELD_OUT
 from debate_rl.metrics.held_out import evaluated_first
 from debate_rl.replay.branches import kept_before
 from debate_rl.replay.scheme import scheme_of
-from transcripts import Record, StepRow
+from transcripts import FilterError, Record, StepRow, compile_filter
 from transcripts.annotations import KINDS, Place
 from transcripts.errors import FieldError
 from transcripts.filters.fields import FIELDS
@@ -116,7 +117,9 @@ def _questions(request: PageRequest, within: str) -> list[Block]:
         if within == asked:
             chosen, within = asked, ""
         elif within.startswith(f"{asked} (") and within.endswith(")"):
-            chosen, within = asked, within[len(asked) + 2 : -1]
+            with suppress(FilterError):  # such as (a) OR (b), whose first and last parenthesis are no pair
+                compile_filter(rest := within[len(asked) + 2 : -1])
+                chosen, within = asked, rest
     counts = request.site.counts(request.name, within)
     if counts is None:
         return []

@@ -131,3 +131,9 @@ def test_the_vote_that_was_cast_is_no_change(debate):
 def test_a_vote_that_cannot_be_read_is_refused(text):
     with pytest.raises(BranchError, match="write two handles"):
         read_vote(text)
+
+
+def test_a_long_vote_is_refused_at_once():
+    with pytest.raises(BranchError, match="write two handles"):
+        read_vote(" " * 60_000)  # the length of an address: a pattern that backtracks takes half an hour
+    assert read_vote(" K7  = Q2 ") == NewVote("K7", "Q2", "tie")

@@ -136,3 +136,18 @@ def test_a_branch_with_another_persona_says_so(record):
     change = NewPersona(record.debate.personas[2])
     assert change_text(TurnId(1, 0), change) == "turn 1.0: persona Solver from here on"
     assert origin_of(record, "5.0", TurnId(1, 0), change).persona
+
+
+@pytest.mark.parametrize("name", ["", "/.lock"])
+def test_a_link_in_a_run_of_somebody_else_changes_no_other_file(store, record, tmp_path, name):
+    mine = tmp_path / "mine"
+    (mine if name else mine / "folder").mkdir(parents=True)
+    (mine / "keys").write_text("mine")
+    if name:
+        (store.run / "branches").mkdir()
+    (store.run / f"branches{name}").symlink_to(mine / ("keys" if name else "folder"))
+    origin = origin_of(record, "5.0", JUDGE, NewVote("M4", "Q2", "left"))
+    with pytest.raises(OSError, match="branches"):
+        store_branch(store.run, record, origin)
+    assert (mine / "keys").read_text() == "mine"
+    assert name or not list((mine / "folder").iterdir())

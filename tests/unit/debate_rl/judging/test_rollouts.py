@@ -11,6 +11,7 @@ from debate_rl.judging.rollouts import read_rollouts
 from envs import DataError
 
 HERE = Path(__file__).parents[3] / "data/rollouts"
+SAID = {"message": {"role": "assistant", "content": "7"}}
 ROW = {"question": "What is 3 + 4?", "response": "It is 7."}
 
 
@@ -76,6 +77,10 @@ def test_lines_of_json_in_several_spellings(read):
         (ROW | {"response": ["a"], "reward": [1, 0]}, "line 2: reward: has 2 values for 1 responses"),
         ({"traces": 1}, "line 2: traces: must be a list, got 1"),
         ({"traces": [{"task": {"data": {}}, "nodes": [{}]}]}, "line 2: nodes.message: must be an object"),
+        (
+            {"traces": [{"task": {"data": {}}, "nodes": [SAID], "rewards": {"a": {"score": 10**400}}}]},
+            "line 2: rewards: has a number that is too large",
+        ),
         ("[1]\n", "line 2: line: must be an object"),
         ("{\n", "line 2: is not JSON"),
         ("[" * 100_000 + "\n", "line 2: it is nested more than"),
@@ -92,7 +97,7 @@ def test_sizes_are_limited(read, tmp_path, monkeypatch):
         read(ROW | {"response": "x" * (rollouts.LARGEST_TEXT + 1)})
     with pytest.raises(DataError, match=r"has no responses$"):
         read("\n")
-    monkeypatch.setattr(rollouts, "LARGEST_LOG", 1 << 20)
+    monkeypatch.setattr(rollouts, "LARGEST_SAMPLE", 1 << 20)
     bomb = tmp_path / "bomb.eval"
     with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as log:
         log.writestr("samples/a_epoch_1.json", b" " * (2 << 20))
@@ -120,6 +125,17 @@ def test_a_damaged_log_is_one_error(tmp_path, cut):
     for name, damaged in {"cut": data[: int(len(data) * cut)], "flipped": _flipped(data, cut)}.items():
         path = tmp_path / f"{name}.eval"
         path.write_bytes(damaged)
+        assert error_of(path).startswith(str(path))
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_every_damaged_byte_of_a_log_is_one_error(tmp_path, method):
+    path = tmp_path / "a.eval"
+    with zipfile.ZipFile(path, "w", method) as log:
+        log.writestr("samples/a_epoch_1.json", "{}")
+    data = path.read_bytes()
+    for at in range(4, len(data)):
+        path.write_bytes(data[:at] + bytes([data[at] ^ 255]) + data[at + 1 :])
         assert error_of(path).startswith(str(path))
 
 

@@ -480,6 +480,8 @@ def test_questions_count_within_a_filter_and_are_taken_back(small):
     back = linked(small.get(url).text, "question")[f"votes formed a cycle · {cyclic}"]
     assert back == "/run/run/debates?filter=step%3A1"
     assert 'data-testid="questions"' not in small.get("/run/run/debates?filter=text%3Asolution").text
+    typed = quote("vote:wrong (step:1) OR (step:2)")  # its parentheses are two pairs
+    assert small.get(f"/run/run/debates?filter={typed}").status_code == 200
 
 
 def test_views_without_content_have_no_tab(serve, tmp_path, circle):
