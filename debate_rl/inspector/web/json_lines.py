@@ -34,7 +34,7 @@ class Mistake(ValueError):
 def runs_json(request: PageRequest) -> Response:
     """Return the runs, one line of JSON for each."""
     stream = io.StringIO()
-    print_runs(overviews(request.site.runs()), Printer(stream), as_json=True)
+    print_runs(overviews(request.site.runs()), Printer(stream, as_json=True))
     return Response(stream.getvalue(), media_type=TYPE)
 
 
@@ -65,7 +65,7 @@ def action_json(request: PageRequest) -> Response:
     stream = io.StringIO()
     try:
         store = request.site.searchable(request.name, searched)
-        READING[name].do(words, LineOptions(request.name, json=True, **values), store, Printer(stream))
+        READING[name].do(words, LineOptions(request.name, **values), store, Printer(stream, as_json=True))
     except (FilterError, TranscriptError):
         raise
     except ValueError as error:
