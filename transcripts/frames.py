@@ -148,14 +148,7 @@ TABLES: Mapping[Table, Callable[[RunStore, str], Iterator[Row]]] = {
 
 COLUMNS: Mapping[Table, list[str]] = {
     "debates": [
-        "debate",
-        "step",
-        "question",
-        "gold",
-        "problem",
-        "source",
-        "level",
-        "personas",
+        *("debate", "step", "question", "gold", "problem", "source", "level", "personas"),
         *Facts._fields,
     ],
     "turns": [
