@@ -187,23 +187,6 @@ class Pairs:
     pairs: Sequence[tuple[str, Words]]
 
 
-class Bin(NamedTuple):
-    """The number of values from ``low`` up to, but without, ``high``. ``link``: what has these values."""
-
-    low: float
-    high: float
-    size: int
-    link: Link | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Histogram:
-    """How often values occur, in adjoining bins of equal width."""
-
-    title: str
-    bins: Sequence[Bin]
-
-
 @dataclass(frozen=True, slots=True)
 class VoteDrawing:
     """The votes on the solutions of one round as arrows. A table below has the same content as text."""
@@ -227,7 +210,7 @@ class Section:
     folded: bool = False
 
 
-Block: TypeAlias = Line | Text | Table | Pairs | Histogram | VoteDrawing | Section | Marks
+Block: TypeAlias = Line | Text | Table | Pairs | VoteDrawing | Section | Marks
 
 
 def cut(rows: Iterable[Sequence[Words]], most: int) -> tuple[list[Sequence[Words]], list[Block]]:
@@ -280,8 +263,6 @@ def lines_of(blocks: Iterable[Block], layout: Layout) -> Iterator[Row]:
             yield from table_lines(block)
         elif isinstance(block, Marks) and block.plain:
             yield _safe(block)
-        elif isinstance(block, Histogram):
-            yield from ((Span(f"{block.title} {one.low:g}: {one.size:,}"),) for one in block.bins)
 
 
 def _safe(words: Words) -> Row:

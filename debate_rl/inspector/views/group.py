@@ -13,9 +13,7 @@ from statistics import fmean, pstdev
 
 from debate_rl.formatting import counted, share, shorten
 from debate_rl.inspector.blocks import (
-    Bin,
     Block,
-    Histogram,
     Line,
     Link,
     Section,
@@ -134,28 +132,30 @@ CLOSE, MOST_REWARD = 1e-9, 1e12
 def reward_histograms(groups: Sequence[Group]) -> list[Block]:
     """Return a histogram for each reward stream whose means differ between the debates of the step.
 
-    Each bar leads to its debates.
+    Each row leads to its debates.
     """
     found: list[Block] = []
     for stream in STREAMS:
         means = (getattr(row.facts, f"reward_{stream}") for group in groups for row in group.rows)
         values = [mean for mean in means if mean is not None]
-        low, high = min(values, default=0.0), max(values, default=0.0)
-        if not isclose(low, high, abs_tol=CLOSE) and high - low < MOST_REWARD:
-            bins = [_linked(one, f"step:{groups[0].step}", f"reward.{stream}") for one in binned(values)]
-            found.append(Histogram(f"{stream} reward", bins))
+        least, greatest = min(values, default=0.0), max(values, default=0.0)
+        if not isclose(least, greatest, abs_tol=CLOSE) and greatest - least < MOST_REWARD:
+            bins, rows = binned(values), list[Sequence[Words]]()
+            most = max(size for _, _, size in bins)
+            for low, high, size in bins:
+                filter = f"step:{groups[0].step} reward.{stream}:>={low!r} reward.{stream}:<{high!r}"
+                link = Link(("debates",), (("filter", filter),)) if size else None
+                rows.append((f"{low:g} to {high:g}", Span(str(size), "", link, "bar", bar=size / most)))
+            found.append(Table((f"{stream} reward", "debates"), rows, name="histogram", kind="histogram"))
     return found
 
 
-def _linked(one: Bin, step: str, field: str) -> Bin:
-    filter = f"{step} {field}:>={one.low!r} {field}:<{one.high!r}"
-    return one._replace(link=Link(("debates",), (("filter", filter),)))
-
-
-def binned(values: Sequence[float], most: int = 12) -> list[Bin]:
+def binned(values: Sequence[float], most: int = 12) -> list[tuple[float, float, int]]:
     """Return at most ``most`` + 1 adjoining bins of a round width that hold all values.
 
-    >>> [tuple(one[:3]) for one in binned([0, 0.25, 0.25, 1], 4)]
+    A bin has its lower end, its upper end, which does not belong to it, and the number of its values.
+
+    >>> binned([0, 0.25, 0.25, 1], 4)
     [(0.0, 0.5, 3), (0.5, 1.0, 0), (1.0, 1.5, 1)]
     """
     low, high = min(values), max(values)
@@ -165,12 +165,9 @@ def binned(values: Sequence[float], most: int = 12) -> list[Bin]:
     digits = max(0, 2 - floor(log10(width)))
     first, last = floor(low / width), floor(high / width)
     edges = [round(at * width, digits) for at in range(first - 1, last + 3)]
-    bins = [Bin(a, b, sum(a <= value < b for value in values)) for a, b in pairwise(edges)]
-    while not bins[0].size:
-        del bins[0]
-    while not bins[-1].size:
-        del bins[-1]
-    return bins
+    bins = [(a, b, sum(a <= value < b for value in values)) for a, b in pairwise(edges)]
+    filled = [at for at, (_, _, size) in enumerate(bins) if size]
+    return bins[filled[0] : filled[-1] + 1]
 
 
 def group_blocks(view: GroupView) -> list[Block]:

@@ -1,4 +1,4 @@
-"""Drawings as SVG: histograms, and the votes on the solutions of a round.
+"""Drawings as SVG: the votes on the solutions of a round.
 
 An arrow points from the preferred solution to the other. Form and sign have the same meaning as the colour.
 Ties end in dots on both sides.
@@ -12,48 +12,9 @@ from math import cos, hypot, pi, sin
 from typing import NamedTuple
 
 from debate.types import TurnId
-from debate_rl.formatting import GRADE_SIGNS, counted
-from debate_rl.inspector.blocks import Bin, Histogram, VoteDrawing
+from debate_rl.formatting import GRADE_SIGNS
+from debate_rl.inspector.blocks import VoteDrawing
 from debate_rl.inspector.views.votes import RoundGraph
-
-BAR_WIDTH, BAR_HEIGHT, ABOVE, BELOW = 26, 60, 14, 16
-"""Pixels of a histogram: width and maximum height of a bar, and the space for its count and the axis."""
-
-
-class DrawnBar(NamedTuple):
-    """A bar at (x, y), its count, and the lower end of its bin as text."""
-
-    x: int
-    y: float
-    height: float
-    low: str
-    words: str
-    bin: Bin
-
-
-class DrawnHistogram(NamedTuple):
-    """Bars in a frame of ``width`` by ``height``, on a line at ``floor``. ``end``: the axis' last number."""
-
-    bars: list[DrawnBar]
-    width: int
-    height: int
-    floor: int
-    end: str
-
-
-def draw_histogram(block: Histogram) -> DrawnHistogram:
-    """Return the drawing: heights are proportional to counts, and at least a pixel if there are any."""
-    most = max((one.size for one in block.bins), default=0) or 1
-    bars: list[DrawnBar] = []
-    for at, one in enumerate(block.bins):
-        height = max(1.0, round(BAR_HEIGHT * one.size / most, 1)) if one.size else 0.0
-        words = f"{block.title} from {one.low:g} to below {one.high:g}: {counted(one.size, 'debate')}"
-        bars.append(
-            DrawnBar(12 + at * BAR_WIDTH, ABOVE + BAR_HEIGHT - height, height, f"{one.low:g}", words, one)
-        )
-    width, floor = 24 + BAR_WIDTH * len(bars), ABOVE + BAR_HEIGHT
-    return DrawnHistogram(bars, width, floor + BELOW, floor, f"{block.bins[-1].high:g}" if bars else "")
-
 
 NODE, TIP = 24.0, 11.0
 LABEL, CLEAR = (18.0, 7.0), 4.0

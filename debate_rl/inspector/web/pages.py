@@ -140,7 +140,7 @@ def step_groups(request: PageRequest) -> Response:
     groups = groups_of(request.store, step)
     chosen = group_named(groups, request.query.get("problem", ""))
     bars = reward_histograms(groups)
-    about = "Mean reward of each debate; a bar leads to its debates"
+    about = "Mean reward of each debate; a number leads to its debates"
     blocks = [
         *group_blocks(group_view(request.store, chosen)),
         Section("Groups of the step", [groups_table(groups, chosen)]),

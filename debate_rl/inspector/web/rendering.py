@@ -24,7 +24,7 @@ from debate_rl.inspector.views.debate_blocks import debate_blocks
 from debate_rl.inspector.views.group import Group, group_blocks, group_view
 from debate_rl.inspector.views.marks import Marker
 from debate_rl.inspector.views.votes import votes_blocks
-from debate_rl.inspector.web.drawing import draw_histogram, draw_votes
+from debate_rl.inspector.web.drawing import draw_votes
 from debate_rl.mathematics import with_mathematics
 from transcripts import DebateRow, RunStore, TranscriptError
 
@@ -204,7 +204,6 @@ def environment() -> Environment:
         "count": lambda value: f"{value:,}",
         "kind": lambda block: type(block).__name__,
         "shorten": lambda text, most: shorten(text or "", most),
-        "histogram": draw_histogram,
         "votes": draw_votes,
     }
     templates.globals |= {"asset": asset}
