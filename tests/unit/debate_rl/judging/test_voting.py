@@ -1,3 +1,4 @@
+import os
 import re
 from itertools import combinations
 
@@ -7,10 +8,12 @@ from debate import DebateConfig, Problem
 from debate.policies import ScriptedPolicy
 from debate_rl.judging.figures import by_problem, figures, values_of
 from debate_rl.judging.rollouts import Group, Response
-from debate_rl.judging.voting import ballot_protocol, chosen, hold_votes
+from debate_rl.judging.voting import ballot_protocol, chosen, hold_votes, stored_rollouts
 from debate_rl.metrics.debates import due_pairs_of
 from envs import load_environment
 from envs.answers.keys import plain_key
+from transcripts import read_records
+from transcripts.files import shard_name
 
 SOLUTION = re.compile(r'<work agent="(\w+)"[^>]*>\s*<solution>(.*?)</solution>', re.DOTALL)
 JUDGE = DebateConfig(num_agents=3, num_rounds=1, max_tokens=500)
@@ -200,3 +203,12 @@ def test_a_stopped_judge_is_asked_only_for_the_missing_votes(tmp_path):
     resumed = hold_votes(groups, JUDGE, rest, environment, tmp_path / "one", seed=5)
     assert len(rest.requests) == 2
     assert resumed == hold_votes(groups, JUDGE, ScriptedPolicy(script), environment, tmp_path, seed=5)
+
+
+@pytest.mark.parametrize("name", ["...jsonl", os.fsdecode(b"\xff.jsonl")])
+def test_a_file_with_a_strange_name_is_stored(tmp_path, monkeypatch, name):
+    monkeypatch.setattr("debate_rl.judging.voting.cache_folder", lambda: tmp_path / "cache")
+    (tmp_path / name).write_text('{"question": "1 + 1?", "responses": ["2", "3"], "answer": 2}\n')
+    folder = stored_rollouts(tmp_path / name)
+    [record] = read_records(folder / shard_name(0))
+    assert record.correct == ((True,), (False,))
