@@ -78,10 +78,7 @@ def test_the_index_of_a_choice_is_its_letter(read):
         (ROW | {"response": 7}, "line 2: response: must be a text or a list of messages, got 7"),
         (ROW | {"reward": "good"}, "line 2: reward: must be a number, got 'good'"),
         (ROW | {"answer": [7]}, "line 2: answer: must be a text or a number, got [7]"),
-        (
-            ROW | {"answer": "8", "choices": ["a", "b"]},
-            "line 2: answer: is none of the 2 choices (value '8')",
-        ),
+        (ROW | {"answer": "8", "choices": ["a"]}, "line 2, field 'answer': is none of the 1 choices"),
         (ROW | {"answer": "8"}, "line 2: answer: '8', but an earlier response has '7'"),
         (ROW | {"question": " "}, "line 2: question: is empty"),
         (ROW | {"response": ["a"], "reward": [1, 0]}, "line 2: reward: has 2 values for 1 responses"),
