@@ -59,6 +59,7 @@ def values_of(record: Record, key: AnswerKey) -> Values:
         "votes_valid": [float(pair.verdict is not None) for pair in pairs],
         "votes_first": [float(one > 0) for one in cast if one],
         "votes_same_when_swapped": [(1 + one) / 2 for one in consistencies(debate, judge_own=True).values()],
+        "votes_right": [float(vote) for vote in decidable_votes(pairs, record.correct) if vote is not None],
     }
     right = [row[0] is True for row in record.correct or () if row[0] is not None]
     if len(right) < len(debate.personas):
@@ -66,7 +67,6 @@ def values_of(record: Record, key: AnswerKey) -> Values:
     winner = fmean(right[agent] for agent in winners_of(record) or range(len(right)))
     majority = consensus(answers_by_round(debate, record.correct, key)[0])
     return found | {
-        "votes_right": [float(vote) for vote in decidable_votes(pairs, record.correct) if vote is not None],
         "winner": [winner],
         "majority": [majority],
         "mean": [fmean(right)],

@@ -23,7 +23,10 @@ from debate.files import TOO_DEEP, open_plain, plain_lines, read_plain
 from debate.types import Kind
 from debate.values import whole_text
 from envs import DataError
+from envs.answers.words import letter_of
+from envs.data.golds import choice
 from envs.data.loading import question_hash
+from envs.data.records import Record
 
 if sys.version_info >= (3, 14):
     import zipfile
@@ -180,6 +183,8 @@ class _Reader:
         if not question.strip():
             raise self.fail("question", "is empty")
         options = tuple(self.text(one, "choices") for one in self.items(choices or [], "choices"))
+        if gold and options and letter_of(gold, options) is None:  # an option's index, or nothing
+            gold = choice(Record(self.where, 0, {"answer": gold}, {}), options)
         name = str(id) if isinstance(id, str | int) else ""
         group = self.groups.setdefault((question.strip(), options), _Group(name))
         if gold and group.gold and gold != group.gold:
@@ -199,7 +204,8 @@ class _Reader:
             unique = name and len(name) <= LONGEST_ID and names[name] == 1 and name.isprintable()
             id = name if unique else question_hash("\n".join((question, *choices)))
             kind = "choice" if choices else self.kind
-            problem = Problem(id, question, group.gold, self.path.name, kind=kind, choices=choices)
+            source = whole_text(self.path.name)  # a name that is not UTF-8 has half characters
+            problem = Problem(id, question, group.gold, source, kind=kind, choices=choices)
             groups.append(Group(problem, tuple(group.responses)))
         return Rollouts(self.format, tuple(groups), self.left_out)
 

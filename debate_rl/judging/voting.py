@@ -174,7 +174,8 @@ def stored_rollouts(path: Path) -> Path:
 
     The errors are those of ``read_rollouts``.
     """
-    folder = cache_folder() / "rollouts" / checksum(path)[:32] / path.stem
+    name = path.stem if path.stem.strip(".") else "rollouts"  # not ".."
+    folder = cache_folder() / "rollouts" / checksum(path)[:32] / name
     if not folder.exists():
         groups = [
             group._replace(responses=group.responses[start : start + MOST_AGENTS])

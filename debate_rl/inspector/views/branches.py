@@ -50,7 +50,7 @@ from transcripts.record import named
 OldNew: TypeAlias = tuple[float | None, float | None]
 MOST_MOVED = 200
 """Maximum number of turns of other debates that are shown."""
-MOST_PAIRS = 100
+MOST_PAIRS, MOST_BRANCHES = 100, 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +250,10 @@ def branches_of(run: Path, view: DebateView | None = None) -> list[Block]:
         found = [one for one in origins_of(run) if all(getattr(one, key) == own[key] for key in own)]
     except TranscriptError as error:
         return [Line(f"branches: {error}", "notice")]
-    return [Section(title, [branches_table(found)], name="branches-of")] if found else []
+    older = len(found) - MOST_BRANCHES
+    more = [Line(f"{older:,} older branches are not shown", "faint")] if older > 0 else []
+    table = branches_table(found[-MOST_BRANCHES:])
+    return [Section(title, [*more, table], name="branches-of")] if found else []
 
 
 def what_if_blocks(run: Path, record: Record, view: DebateView, turn: TurnId) -> list[Block]:

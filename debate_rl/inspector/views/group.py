@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import floor, log10
+from math import floor, isclose, log10
 from statistics import fmean, pstdev
 
 from debate_rl.formatting import counted, share, shorten
@@ -125,6 +125,10 @@ def groups_table(groups: Sequence[Group], chosen: Group) -> Table:
     return Table(heads, rows, name="groups", row_name="group-row", kind="list sortable", abouts=abouts)
 
 
+CLOSE, MOST_REWARD = 1e-9, 1e12
+"""Minimum and maximum width of a histogram of rewards: less is rounding."""
+
+
 def reward_histograms(groups: Sequence[Group]) -> list[Block]:
     """Return a histogram for each reward stream whose means differ between the debates of the step.
 
@@ -134,7 +138,8 @@ def reward_histograms(groups: Sequence[Group]) -> list[Block]:
     for stream in STREAMS:
         means = (getattr(row.facts, f"reward_{stream}") for group in groups for row in group.rows)
         values = [mean for mean in means if mean is not None]
-        if len(set(values)) > 1:
+        least, greatest = min(values, default=0.0), max(values, default=0.0)
+        if not isclose(least, greatest, abs_tol=CLOSE) and greatest - least < MOST_REWARD:
             bins, rows = binned(values), list[Sequence[Words]]()
             most = max(size for _, _, size in bins)
             for low, high, size in bins:

@@ -35,7 +35,9 @@ def live_page(run: Path, tell: Callable[[str], object]) -> Iterator[None]:
     need_packages()
     with listen_on_free_port(PORT) as listener:
         os.set_inheritable(fd := listener.fileno(), True)
-        command = [sys.executable, "-m", __name__, str(run), str(fd), str(os.getpid())]
+        # python -m would import modules of the working folder that this process does not
+        safe = [] if {"", os.getcwd()} & {*sys.path} else ["-P"]
+        command = [sys.executable, *safe, "-m", __name__, str(run), str(fd), str(os.getpid())]
         # its own session: Ctrl-C stops training, which ends the page
         child = subprocess.Popen(command, pass_fds=[fd], stdin=subprocess.DEVNULL, start_new_session=True)
         port = listener.getsockname()[1]

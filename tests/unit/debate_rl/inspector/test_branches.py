@@ -151,3 +151,13 @@ def test_a_link_in_a_run_of_somebody_else_changes_no_other_file(store, record, t
         store_branch(store.run, record, origin)
     assert (mine / "keys").read_text() == "mine"
     assert name or not list((mine / "folder").iterdir())
+
+
+def test_only_the_newest_branches_are_listed(store, record):
+    store_branch(store.run, record, origin_of(record, "5.0", JUDGE, NewVote("M4", "Q2", "left")))
+    file = store.run / "branches/branches.jsonl"
+    file.write_bytes(file.read_bytes() * 1201)
+    [section] = branches_of(store.run)
+    older, table = section.blocks
+    assert older.words == "1,001 older branches are not shown"
+    assert len(table.rows) == 200

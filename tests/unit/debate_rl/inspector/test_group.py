@@ -3,7 +3,15 @@ from dataclasses import replace
 import pytest
 
 from debate_rl.inspector.blocks import Layout, lines_of
-from debate_rl.inspector.views.group import group_blocks, group_named, group_view, groups_of, groups_table
+from debate_rl.inspector.views.group import (
+    Group,
+    group_blocks,
+    group_named,
+    group_view,
+    groups_of,
+    groups_table,
+    reward_histograms,
+)
 from transcripts import RunStore, TranscriptError, TurnAdvantages, write_step
 
 
@@ -61,3 +69,15 @@ def test_the_first_group_with_right_and_wrong_answers_is_shown_first(store):
     assert chosen is (mixed or groups)[0]
     table = groups_table(groups, chosen)
     assert [cells[0].style for cells in table.rows].count("strong") == 1
+
+
+@pytest.mark.parametrize("means", [(0.3, 0.1 + 0.2), (1e308, -1e308)])
+def test_rounding_and_absurd_rewards_have_no_histogram(store, means):
+    row = groups_of(store, 0)[0].rows[0]
+    facts = [replace_facts(row, mean) for mean in means]
+    assert reward_histograms([Group(0, facts)]) == []
+
+
+def replace_facts(row, mean):
+    rewards = {f"reward_{name}": None for name in ("truth", "judge", "format")}
+    return replace(row, facts=row.facts._replace(reward_peer=mean, **rewards))

@@ -64,6 +64,12 @@ def test_lines_of_json_in_several_spellings(read):
     assert third.responses[0].text == ""
 
 
+def test_the_index_of_a_choice_is_its_letter(read):
+    cities = {"question": "Capital?", "response": "B", "choices": ["Rome", "Paris"]}
+    found = [read(cities | {"answer": gold}).groups[0].problem.answer for gold in (1, "B", "Paris")]
+    assert found == ["B", "B", "Paris"]
+
+
 @pytest.mark.parametrize(
     ("row", "words"),
     [
@@ -72,6 +78,7 @@ def test_lines_of_json_in_several_spellings(read):
         (ROW | {"response": 7}, "line 2: response: must be a text or a list of messages, got 7"),
         (ROW | {"reward": "good"}, "line 2: reward: must be a number, got 'good'"),
         (ROW | {"answer": [7]}, "line 2: answer: must be a text or a number, got [7]"),
+        (ROW | {"answer": "8", "choices": ["a"]}, "line 2, field 'answer': is none of the 1 choices"),
         (ROW | {"answer": "8"}, "line 2: answer: '8', but an earlier response has '7'"),
         (ROW | {"question": " "}, "line 2: question: is empty"),
         (ROW | {"response": ["a"], "reward": [1, 0]}, "line 2: reward: has 2 values for 1 responses"),

@@ -1,3 +1,4 @@
+import os
 import re
 from itertools import combinations
 
@@ -7,9 +8,12 @@ from debate import DebateConfig, Problem
 from debate.policies import ScriptedPolicy
 from debate_rl.judging.figures import by_problem, figures, values_of
 from debate_rl.judging.rollouts import Group, Response
-from debate_rl.judging.voting import ballot_protocol, chosen, hold_votes
+from debate_rl.judging.voting import ballot_protocol, chosen, hold_votes, stored_rollouts
+from debate_rl.metrics.debates import due_pairs_of
 from envs import load_environment
 from envs.answers.keys import plain_key
+from transcripts import read_records
+from transcripts.files import shard_name
 
 SOLUTION = re.compile(r'<work agent="(\w+)"[^>]*>\s*<solution>(.*?)</solution>', re.DOTALL)
 JUDGE = DebateConfig(num_agents=3, num_rounds=1, max_tokens=500)
@@ -94,7 +98,16 @@ def test_a_grade_in_the_file_comes_before_the_gold_answer(hold):
     assert known.correct == ((True,), (False,), (False,))
     assert unknown.correct == ((None,),) * 3
     assert [turn.parsed.answer for turn in unknown.debate.turns[:3]] == ["5", "7", "7"]
-    assert set(values_of(unknown, plain_key)) == {"votes_valid", "votes_first", "votes_same_when_swapped"}
+    assert not {"votes_right", "winner", "majority", "mean"} & figures([unknown], plain_key).keys()
+
+
+def test_votes_on_graded_pairs_count_where_another_response_has_no_grade(hold):
+    [record], _ = hold([group("a", "7", "8", "9", gold="", right=[True, False, None])])
+    right = values_of(record, plain_key)["votes_right"]
+    pairs = [{pair.first.agent, pair.second.agent} for pair in due_pairs_of(record.debate)]
+    assert right == [1.0] * pairs.count({0, 1})
+    assert right
+    assert "winner" not in figures([record], plain_key)
 
 
 def test_a_stored_debate_is_not_held_again_and_the_seed_repeats_it(hold, tmp_path):
@@ -190,3 +203,12 @@ def test_a_stopped_judge_is_asked_only_for_the_missing_votes(tmp_path):
     resumed = hold_votes(groups, JUDGE, rest, environment, tmp_path / "one", seed=5)
     assert len(rest.requests) == 2
     assert resumed == hold_votes(groups, JUDGE, ScriptedPolicy(script), environment, tmp_path, seed=5)
+
+
+@pytest.mark.parametrize("name", ["...jsonl", os.fsdecode(b"\xff.jsonl")])
+def test_a_file_with_a_strange_name_is_stored(tmp_path, monkeypatch, name):
+    monkeypatch.setattr("debate_rl.judging.voting.cache_folder", lambda: tmp_path / "cache")
+    (tmp_path / name).write_text('{"question": "1 + 1?", "responses": ["2", "3"], "answer": 2}\n')
+    folder = stored_rollouts(tmp_path / name)
+    [record] = read_records(folder / shard_name(0))
+    assert record.correct == ((True,), (False,))
