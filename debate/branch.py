@@ -15,7 +15,7 @@ from msgspec import UNSET
 
 from debate.concurrency import stops_released
 from debate.early_stop import Agreed, same_as_written
-from debate.hold import OnSaid, debate_in_seat, debate_name, parsed_turn, unheard, votes_of
+from debate.hold import debate_in_seat, debate_name, parsed_turn, votes_of
 from debate.kept import Kept, whole_protocol
 from debate.personas import Persona, check_personas
 from debate.policy import seat_at, token_counts
@@ -165,17 +165,15 @@ async def branch_debate(
     change: Change | None,
     policy: Policy | None = None,
     *,
-    name: str | None = None,
     summarizer: Policy | None = None,
     agreed: Agreed = same_as_written,
-    on_said: OnSaid = unheard,
 ) -> Debate:
     """Return a stored debate with one change at a turn, and the turns after it held again by a policy.
 
     Earlier turns are kept, and so are those that spoke at the same time as ``turn``. A later turn has the
     seed of the stored one. Without a change (None), the policy that held the debate returns the same debate
-    again. ``policy`` may be None if ``is_held_on`` is False. ``name``, ``summarizer``, ``agreed`` and
-    ``on_said`` are as in ``hold_debate``.
+    again. ``policy`` may be None if ``is_held_on`` is False. ``summarizer`` and ``agreed`` are as in
+    ``hold_debate``.
 
     BranchError as in ``with_change``, and for a debate that cannot be held again.
     """
@@ -194,11 +192,10 @@ async def branch_debate(
             policy,
             whole_protocol(debate),
             debate.seed,
-            name or debate_name(debate.seed, debate.problem.id),
+            debate_name(debate.seed, debate.problem.id),
             summarizer or policy,
             agreed,
-            on_said,
-            kept,
+            kept=kept,
         )
 
 

@@ -113,7 +113,8 @@ async def debate_in_seat(
             f'debate.tools = "{config.tools}": this policy cannot run programs; see debate_rl.inference.tools'
         )
     config = config.of_level(problem.level)
-    seating, version = seat_debate(problem, config, seed, personas=kept.personas), policy.version
+    personas = None if kept.debate is None else kept.debate.personas
+    seating, version = seat_debate(problem, config, seed, personas=personas), policy.version
     voices = [speaker_at(policy, config.seat(agent)) for agent in range(config.num_agents)]
     turns: list[Turn] = []
     old: dict[TurnId, Turn] = {}  # the kept turns
@@ -122,9 +123,8 @@ async def debate_in_seat(
     past: list[list[Entry]] = []  # texts that other agents may see, (round, N)
     held: list[tuple[int, ...]] = [()] * config.num_agents  # the tokens of each agent's conversation
     while (round_ := len(past)) < rounds_held(seating.config):
-        if kept.has_summary(round_):
-            summary = kept.summary(round_)
-        else:
+        summary = kept.summary(round_)
+        if round_ > kept.turn.round:
             summary = await _summarize(seating, past, round_, summarizer, on_said, seed=seed, name=name)
         summaries += [summary] if summary else []
         spoken: list[Turn] = []

@@ -6,7 +6,6 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from debate.config import DebateConfig
-from debate.personas import Persona
 from debate.types import Compression, Debate, Summary, Swapped, Turn, TurnId, Vote
 
 BEFORE_ALL = TurnId(0, -1)
@@ -24,11 +23,6 @@ class Kept:
     turn: TurnId = BEFORE_ALL
     again: bool = False
 
-    @property
-    def personas(self) -> tuple[Persona, ...] | None:
-        """The debate's personas, (N,), or None without a debate."""
-        return None if self.debate is None else self.debate.personas
-
     def turns(self, asked: Iterable[int], round_: int, spoken: Sequence[Turn]) -> list[Turn]:
         """Return the kept turns of the agents that speak next. ``spoken``: the turns of the round so far."""
         after = round_ > self.turn.round or any(turn.id == self.turn for turn in spoken)
@@ -37,12 +31,8 @@ class Kept:
         wanted = {TurnId(agent, round_) for agent in asked} - ({self.turn} if self.again else set())
         return [turn for turn in self.debate.turns if turn.id in wanted]
 
-    def has_summary(self, round_: int) -> bool:
-        """Return whether the summary shown in a round is kept; there may have been none."""
-        return round_ <= self.turn.round
-
     def summary(self, round_: int) -> Summary | None:
-        """Return the stored summary shown in a round."""
+        """Return the stored summary shown in a round, if there was one."""
         stored = () if self.debate is None else self.debate.summaries
         return next((one for one in stored if one.round == round_), None)
 

@@ -68,10 +68,9 @@ class Place(NamedTuple):
             wanted = "a debate 12.3, a turn 12.3/1.0 (agent.round) or a pair 12.3/0.0-1.0"
             raise FieldError("id", f"expected {wanted}; got {id[:60]!r}")
         turns = tuple(TurnId(*map(int, turn.split("."))) for turn in match.groups()[2:] if turn)
-        place = cls(f"{int(match[1])}.{int(match[2])}", turns)
-        ordered = cls(place.debate, tuple(sorted(set(turns))))
-        if str(ordered) != id:
-            raise FieldError("id", f"got {id!r}; write {ordered}, without zeros in front and in this order")
+        place = cls(f"{int(match[1])}.{int(match[2])}", tuple(sorted(set(turns))))
+        if str(place) != id:
+            raise FieldError("id", f"got {id!r}; write {place}, without zeros in front and in this order")
         return place
 
     @property

@@ -48,14 +48,8 @@ def _debates(store: RunStore, filter: str) -> Iterator[Row]:
         yield {**own, **of, "personas": row.personas, **row.facts._asdict(), "winner": row.winner}
 
 
-def _turns(store: RunStore, filter: str) -> Iterator[Row]:
-    for id, record in store.records(filter):
-        yield from turn_rows(id, record)
-
-
-def _votes(store: RunStore, filter: str) -> Iterator[Row]:
-    for id, record in store.records(filter):
-        yield from vote_rows(id, record)
+def _by_debate(rows: Callable[[str, Record], Iterator[Row]]) -> Callable[[RunStore, str], Iterator[Row]]:
+    return lambda store, filter: (row for one in store.records(filter) for row in rows(*one))
 
 
 def vote_rows(id: str, record: Record) -> Iterator[Row]:
@@ -140,22 +134,15 @@ def _metrics(store: RunStore, _: str) -> Iterator[Row]:
 
 TABLES: Mapping[Table, Callable[[RunStore, str], Iterator[Row]]] = {
     "debates": _debates,
-    "turns": _turns,
-    "votes": _votes,
-    "annotations": lambda store, filter: annotation_rows(store, filter),
+    "turns": _by_debate(turn_rows),
+    "votes": _by_debate(vote_rows),
+    "annotations": annotation_rows,
     "metrics": _metrics,
 }
 
 COLUMNS: Mapping[Table, list[str]] = {
     "debates": [
-        "debate",
-        "step",
-        "question",
-        "gold",
-        "problem",
-        "source",
-        "level",
-        "personas",
+        *("debate", "step", "question", "gold", "problem", "source", "level", "personas"),
         *Facts._fields,
     ],
     "turns": [

@@ -58,18 +58,15 @@ def branch(
     config = read_run_config(store.run)
     record = store.debate(id, tokens=True)
     change = _change(record.debate, config, text, vote, persona)
-    with_change(record.debate, turn, change)  # raises an error before a model is loaded
+    debate, by = with_change(record.debate, turn, change), ""  # raises an error before a model is loaded
     environment = own_environment(store.run) or environment_of(record.debate.problem)
-    held, by = record, ""
     if is_held_on(record.debate, turn, change):
-        held, by = _held(store.run, config, record, turn, change, weights or "newest", environment)
+        debate, by = _held(store.run, config, record, turn, change, weights or "newest", environment)
     elif weights is not None:
         raise ValueError("--weights: no later turn reads this change, so none is held again; leave it out")
-    else:
-        held = branch_record(record, with_change(record.debate, turn, change), environment)
-    origin = origin_of(record, id, turn, change, by)
-    effect = effect_of(store, scheme_of(config), id, held)
-    return branch_view(store_branch(store.run, effect.after, origin), effect)
+    effect = effect_of(store, scheme_of(config), id, branch_record(record, debate, environment))
+    origin = store_branch(store.run, effect.after, origin_of(record, id, turn, change, by))
+    return branch_view(origin, effect)
 
 
 def _change(
@@ -108,8 +105,8 @@ def _held(
     change: Change,
     weights: str,
     environment: Environment,
-) -> tuple[Record, str]:
-    """Return the graded branch, with its later turns held by a checkpoint, and the checkpoint's name."""
+) -> tuple[Debate, str]:
+    """Return the debate with its later turns held by a checkpoint, and the checkpoint's name."""
     served = config.model.policy == "openai"
     path = None if served else weights_named(run, weights, str(run))
     mode = IN_A_BOX if record.mode is UNSET else record.mode
@@ -128,4 +125,4 @@ def _held(
                 agreed=agreement(environment, mode),  # type: ignore[arg-type]
             )
         )
-    return branch_record(record, debate, environment), path.name if path else "the served model"
+    return debate, path.name if path else "the served model"

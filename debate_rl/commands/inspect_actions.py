@@ -23,13 +23,13 @@ from transcripts.annotations import Kind
 
 def print_lines(name: str, rest: Sequence[str], options: LineOptions) -> None:
     """Perform an action, by default ls. For a folder of runs without an action or options, list the runs."""
-    printer = replace(printer_for(sys.stdout), note=_remark, index=index_text)
+    printer = replace(printer_for(sys.stdout), as_json=options.json, note=_remark, index=index_text)
     runs = find_runs(options.run)
     given = [option for option in SOME if getattr(options, option) not in (None, False, "")]
     if not name and not given and run_at(options.run, runs) is None:
         from debate_rl.inspector.runs import overviews  # loads scipy
 
-        print_runs(overviews(runs), printer, as_json=options.json)
+        print_runs(overviews(runs), printer)
         return
     action = ACTIONS[name or "ls"]
     for option in given:
@@ -107,7 +107,7 @@ def _annotate(
     if not id or len(words) != 1:
         raise ValueError(f"{kind}: {WANTED[kind]}")
     done = store.annotate(kind, id, words[0])
-    if options.json:
+    if printer.as_json:
         printer.json({"schema": 1, **to_builtins(done)})
     else:
         printer.line(safe(f"{kind} of {id} " + (f"is {done.value!r}" if done.value else "is removed")))
@@ -120,7 +120,7 @@ def _branch(rest: Sequence[str], options: LineOptions, store: RunStore, printer:
 
     asked = {name: getattr(options, name) for name in ("text", "vote", "persona", "weights")}
     found = branch(store, rest[0], turn_of(options.turn), **asked)
-    print_view(found, printer, lambda: branch_blocks(found), as_json=options.json)
+    print_view(found, printer, lambda: branch_blocks(found))
 
 
 ACTIONS: Mapping[str, Action] = {

@@ -89,7 +89,6 @@ def _list(rest: Sequence[str], options: LineOptions, store: RunStore, printer: P
         limit=PAGE if options.limit is None else options.limit,
         after=options.after,
         newest=options.newest,
-        as_json=options.json,
     )
     count = counted(total, "debate") + (f" with {filter}" if filter else "")
     more = f"; next page: {_next(options, filter, last)}" if last else ""
@@ -124,12 +123,12 @@ def _show(rest: Sequence[str], options: LineOptions, store: RunStore, printer: P
         changed = kept_before(store.run, id) if options.prompts else None
         prompts = DebatePrompts(record.debate, store.run, changed) if options.prompts else None
         marks = Marker.of(store, id, record)
-        print_debate(id, record, printer, raw=options.raw, as_json=options.json, prompts=prompts, marks=marks)
+        print_debate(id, record, printer, raw=options.raw, prompts=prompts, marks=marks)
 
 
 def _annotations(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
     rows = list(annotation_rows(store, _both(options.filter, rest)))
-    if options.json:
+    if printer.as_json:
         for row in rows:
             printer.json({"schema": 1, **row})
     elif rows:
@@ -145,12 +144,12 @@ def _grep(rest: Sequence[str], options: LineOptions, store: RunStore, printer: P
         raise ValueError("grep: give the words to search for; a FILTER may follow")
     filter = _both(options.filter, rest[1:])
     printer.index(store, search_filter(rest[0], filter))
-    count = print_matches(store, printer, rest[0], filter, limit=options.limit, as_json=options.json)
+    count = print_matches(store, printer, rest[0], filter, limit=options.limit)
     printer.note(f"found {counted(count, 'time')}")
 
 
 def _stats(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
-    print_figures(store, printer, _both(options.filter, rest), as_json=options.json)
+    print_figures(store, printer, _both(options.filter, rest))
 
 
 def turn_of(text: str) -> TurnId:
@@ -175,7 +174,7 @@ def _why(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Pr
     found = why(store, config, rest[0], turn, note=note)
     who = f"{found.handle(found.turn)} {found.persona}, turn {named(found.turn)}"
     title = f"debate {found.id}, {who}, problem {found.problem}"
-    print_view(found, printer, lambda: why_blocks(found), title=title, as_json=options.json)
+    print_view(found, printer, lambda: why_blocks(found), title=title)
 
 
 def _same(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
@@ -186,7 +185,7 @@ def _same(rest: Sequence[str], options: LineOptions, store: RunStore, printer: P
         found = across(store, rest[0], limit=limit)
         left = f"{len(found.held)} of {found.total} debates; --limit shows more"
         more = [Line(left)] if found.total > len(found.held) else []
-        print_view(found, printer, lambda: [*across_blocks(found), *more], as_json=options.json)
+        print_view(found, printer, lambda: [*across_blocks(found), *more])
         return
     before, after = (read(store, ref) for ref in rest[1:])
     for ref, record in zip(rest[1:], (before, after), strict=True):
@@ -195,7 +194,7 @@ def _same(rest: Sequence[str], options: LineOptions, store: RunStore, printer: P
     both = compare(before, after, (rest[1], rest[2]))
     value = json_of(both) | {"votes": [json_of(vote) | {"kind": vote.kind} for vote in both.votes]}
     title = f"{both.before} -> {both.after}"
-    print_view(value, printer, lambda: comparison_blocks(both), title=title, as_json=options.json)
+    print_view(value, printer, lambda: comparison_blocks(both), title=title)
 
 
 def _group(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
@@ -205,13 +204,13 @@ def _group(rest: Sequence[str], options: LineOptions, store: RunStore, printer: 
     chosen = group_named(groups, "".join(rest[1:]))
     found = group_view(store, chosen)
     table = [] if rest[1:] else [groups_table(groups, chosen)]
-    print_view(found, printer, lambda: [*group_blocks(found), *table], as_json=options.json)
+    print_view(found, printer, lambda: [*group_blocks(found), *table])
 
 
 def _replays(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
     if not rest:
         listed = replays(store.run)
-        if options.json:
+        if printer.as_json:
             for replay in listed:
                 printer.json(json_of(replay))
         elif listed:
@@ -223,12 +222,12 @@ def _replays(rest: Sequence[str], options: LineOptions, store: RunStore, printer
         figures = json_of(found.facts)
         value = {"name": found.name, "folder": str(found.folder), **figures.pop("asked"), **figures}
         title = f"replay {found.name}"
-        print_view(value, printer, lambda: replay_blocks(found), title=title, as_json=options.json)
+        print_view(value, printer, lambda: replay_blocks(found), title=title)
     elif len(rest) == 2:
         debate = read_replay(store.run, rest[0]).debate(rest[1])
         if debate is None:
             raise ValueError(f"replays: {rest[0]} has no debate {rest[1]!r}")
-        print_view(debate, printer, lambda: debate_replay_blocks(debate), as_json=options.json)
+        print_view(debate, printer, lambda: debate_replay_blocks(debate))
     else:
         raise ValueError("replays: name a replay, and optionally one debate: replays [NAME [ID]]")
 
@@ -240,7 +239,7 @@ def _evaluations(rest: Sequence[str], options: LineOptions, store: RunStore, pri
     found = evaluations(store.run, notes)
     for one in found:
         parts = evaluation_parts(one, notes)
-        if options.json:
+        if printer.as_json:
             listed = [{"name": p.name, "debates": p.debates, "folder": str(p.folder)} for p in parts]
             printer.json({"schema": 1, "name": one.name, "step": one.step, "parts": listed})
             continue
@@ -248,7 +247,7 @@ def _evaluations(rest: Sequence[str], options: LineOptions, store: RunStore, pri
         for part in parts:
             command = shlex.join(["debate", "inspect", str(part.folder)])
             printer.line(safe(f"   {part.name}, {counted(part.debates, 'debate')}: {command}"))
-    if not found and not options.json:
+    if not found and not printer.as_json:
         printer.line(safe(f"no evaluations; debate eval {shlex.quote(options.run)} makes one"))
     for note in notes:
         printer.note(f"debate: note: {note}")
@@ -263,7 +262,7 @@ def _pairs(rest: Sequence[str], options: LineOptions, store: RunStore, printer: 
     if watched is None:
         raise ValueError(f"{store.run}: has no judge pairs; held_out.judge_pairs = 100 adds them in training")
     attacks = attacks_on(watched, int(rest[0])) if rest else watched.attacks
-    if not options.json:
+    if not printer.as_json:
         blocks = pair_blocks(attacks, watched.step) if rest else pairs_blocks(watched, hack_gaps(store.run))
         printer.blocks(blocks)
         return

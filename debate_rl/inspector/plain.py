@@ -45,7 +45,7 @@ def _nothing(*_: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Printer:
-    """Writes lines to ``stream``. ``width``: the columns of a terminal, or None without a limit.
+    """Writes lines to ``stream``, or JSON. ``width``: the columns of a terminal, or None without a limit.
 
     ``note`` is called with remarks that are not part of the output. ``index`` is called with a store and a
     filter before the search.
@@ -54,6 +54,7 @@ class Printer:
     stream: TextIO
     colour: bool = False
     width: int | None = None
+    as_json: bool = False
     note: Callable[[str], None] = _nothing
     index: Callable[[RunStore, str], None] = _nothing
 
@@ -131,12 +132,11 @@ def print_list(
     limit: int = 50,
     after: str | None = None,
     newest: bool = False,
-    as_json: bool = False,
 ) -> tuple[int, str | None]:
     """Print a page of debates. Return the number of matches, and the id to continue after or None."""
     page = store.debates(filter, newest=newest, after=after, limit=limit + 1)
     rows, more = page[:limit], len(page) > limit
-    if as_json:
+    if printer.as_json:
         for row in rows:
             printer.json(row_json(row))
     elif rows:
@@ -156,18 +156,18 @@ def row_json(row: DebateRow) -> dict[str, object]:
     return {"id": row.id, "step": row.step, **problem, "personas": row.personas, **figures, "flip": flips}
 
 
-def print_figures(store: RunStore, printer: Printer, filter: str = "", *, as_json: bool = False) -> None:
+def print_figures(store: RunStore, printer: Printer, filter: str = "") -> None:
     """Print a line for each step with matching debates, then a line for all steps."""
     steps, overall = store.steps(filter), store.overall(filter)
-    if as_json:
+    if printer.as_json:
         printer.json({"schema": 1, "filter": filter, "overall": json_of(overall), "steps": json_of(steps)})
     else:
         printer.list(STEPS, steps, total=overall)
 
 
-def print_runs(runs: Sequence[Overview], printer: Printer, *, as_json: bool = False) -> None:
+def print_runs(runs: Sequence[Overview], printer: Printer) -> None:
     """Print the runs of a folder. In a pipe, paths replace names."""
-    if as_json:
+    if printer.as_json:
         for one in runs:
             figures = json_of(one)
             printer.json(figures.pop("run") | figures | {"path": str(one.run.path)})
@@ -184,7 +184,6 @@ def print_debate(
     printer: Printer,
     *,
     raw: bool = False,
-    as_json: bool = False,
     prompts: DebatePrompts | None = None,
     marks: Marker | None = None,
 ) -> None:
@@ -193,7 +192,7 @@ def print_debate(
     ``raw``: texts as written. ``prompts``: printed before their turns.
     """
     view = debate_view(id, record)
-    if as_json:
+    if printer.as_json:
         printer.json(debate_json(id, record, prompts))
         return
     rounds = range(len(view.turns[0]) if view.turns else 0)
@@ -226,15 +225,10 @@ def debate_json(id: str, record: Record, prompts: DebatePrompts | None = None) -
 
 
 def print_view(
-    value: Any,
-    printer: Printer,
-    blocks: Callable[[], Iterable[Block]],
-    *,
-    title: str = "",
-    as_json: bool = False,
+    value: Any, printer: Printer, blocks: Callable[[], Iterable[Block]], *, title: str = ""
 ) -> None:
     """Print a value as JSON, or its title and blocks."""
-    if as_json:
+    if printer.as_json:
         printer.json({"schema": 1, **json_of(value)})
     else:
         printer.blocks([*([Line(Span(title, "strong"))] if title else []), *blocks()])
@@ -262,7 +256,6 @@ def print_matches(
     filter: str = "",
     *,
     limit: int | None = None,
-    as_json: bool = False,
 ) -> int:
     """Print a line for each match of ``text:`` in at most ``limit`` debates, and return their number."""
     compile_filter(filter)  # errors point into the filter as typed
@@ -273,7 +266,7 @@ def print_matches(
             for start, end in matches(words, text):
                 count += 1
                 parts = text[max(0, start - AROUND) : start], text[start:end], text[end : end + AROUND]
-                if as_json:
+                if printer.as_json:
                     where = {"id": id, "turn": [*turn.id], "start": start, "end": end}
                     printer.json(where | dict(zip(("before", "match", "after"), parts, strict=True)))
                     continue

@@ -122,6 +122,10 @@ class _Reader:
             raise self.fail(name, f"must be a list, got {_shown(value)}")
         return value
 
+    def tables(self, value: object, name: str) -> list[Mapping[str, Any]]:
+        """Return a JSON list of objects. DataError for anything else."""
+        return [self.table(one, name) for one in self.items(value, name)]
+
     def text(self, value: object, name: str) -> str:
         """Return a text, or the text of a chat. DataError for anything else, or if it is too long.
 
@@ -131,14 +135,10 @@ class _Reader:
         if isinstance(value, str):
             found = value
         elif isinstance(value, list) and value:
-            said = [(one["role"], self._content(one, name)) for one in map(self._message(name), value)]
-            if said[-1][0] == "assistant":
-                found = said[-1][1]
-            else:
-                said = [one for one in said if one[0] != "system"]
-                found = (
-                    said[0][1] if len(said) == 1 else "\n\n".join(f"{role}: {text}" for role, text in said)
-                )
+            chat = [self._message(one, name) for one in self.tables(value, name)]
+            asked = [one for one in chat if one[0] != "system"]
+            alone = chat[-1:] if chat[-1][0] == "assistant" else asked if len(asked) == 1 else []
+            found = alone[0][1] if alone else "\n\n".join(f"{role}: {text}" for role, text in asked)
         else:
             raise self.fail(name, f"must be a text or a list of messages, got {_shown(value)}")
         self.texts += len(found)
@@ -148,26 +148,17 @@ class _Reader:
             raise self.fail(name, f"the texts of the file have more than {LARGEST_FILE:,} characters")
         return whole_text(found)
 
-    def _message(self, name: str) -> Any:
-        def message(value: object) -> Mapping[str, Any]:
-            one = self.table(value, name)
-            if not isinstance(one.get("role"), str):
-                raise self.fail(f"{name}.role", f"must be a text, got {_shown(one.get('role'))}")
-            return one
-
-        return message
-
-    def _content(self, message: Mapping[str, Any], name: str) -> str:
-        """Return the text of a message. Its parts that are not text are left out."""
-        content = message.get("content")
-        if content is None:
-            return ""
+    def _message(self, message: Mapping[str, Any], name: str) -> tuple[str, str]:
+        """Return the role and the text of a message. Its parts that are not text are left out."""
+        role, content = message.get("role"), message.get("content")
+        if not isinstance(role, str):
+            raise self.fail(f"{name}.role", f"must be a text, got {_shown(role)}")
         if isinstance(content, list):
-            parts = [self.table(part, f"{name}.content") for part in content]
-            return "\n".join(part["text"] for part in parts if isinstance(part.get("text"), str))
-        if not isinstance(content, str):
+            parts = self.tables(content, f"{name}.content")
+            content = "\n".join(part["text"] for part in parts if isinstance(part.get("text"), str))
+        if not isinstance(content, str | None):
             raise self.fail(f"{name}.content", f"must be a text or a list of parts, got {_shown(content)}")
-        return content
+        return role, content or ""
 
     def grade(self, value: object, name: str) -> bool | None:
         """Return whether a reward means right (1), wrong (0), or neither. DataError if it is no number."""
@@ -282,20 +273,20 @@ def _add_episode(reader: _Reader, row: Mapping[str, Any]) -> None:
     A response is right if its rewards add up to 1, and wrong if they add up to 0.
     """
     reader.format = "verifiers"
-    traces = [reader.table(one, "traces") for one in reader.items(row["traces"], "traces")]
+    traces = reader.tables(row["traces"], "traces")
     agents = [reader.table(one.get("agent", {}), "agent") for one in traces]
     trained = [one for one, agent in zip(traces, agents, strict=True) if agent.get("trainable", True)]
     for trace in trained or traces:
         task = reader.table(reader.table(trace.get("task"), "task").get("data"), "task.data")
-        nodes = [reader.table(one, "nodes") for one in reader.items(trace.get("nodes"), "nodes")]
-        messages = [reader.table(one.get("message"), "nodes.message") for one in nodes]
+        nodes = reader.tables(trace.get("nodes"), "nodes")
+        messages = reader.tables([one.get("message") for one in nodes], "nodes.message")
         said = [one for one in messages if one.get("role") == "assistant"]
         if trace.get("errors") or not said:
             reader.left_out[WITHOUT[bool(trace.get("errors"))]] += 1
             continue
         rewards = [one for one in reader.table(trace.get("rewards", {}), "rewards").values() if one]
         parts = [_worth(reader, one) for one in rewards]
-        calls = [reader.table(one, "calls") for one in reader.items(trace.get("calls", []), "calls")]
+        calls = reader.tables(trace.get("calls", []), "calls")
         right = reader.grade(sum(parts) if parts else None, "rewards")
         cut = bool(calls) and calls[-1].get("finish_reason") == "length"
         asked = task.get("prompt") or [one for one in messages if one.get("role") == "user"][:1]
@@ -322,8 +313,7 @@ def _worth(reader: _Reader, reward: object) -> float:
 def _add_sample(reader: _Reader, sample: Mapping[str, Any]) -> None:
     """Add a sample of Inspect AI. Its first score says whether the response is right."""
     output = reader.table(sample.get("output") or {}, "output")
-    listed = reader.items(output.get("choices") or [], "output.choices")
-    choices = [reader.table(one, "output.choices") for one in listed]
+    choices = reader.tables(output.get("choices") or [], "output.choices")
     failed = sample.get("error") is not None
     if failed or not choices:
         reader.left_out[WITHOUT[failed]] += 1

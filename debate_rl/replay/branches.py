@@ -87,9 +87,11 @@ def origin_of(record: Record, id: str, turn: TurnId, change: Change, weights: st
 
 def new_turns(before: Debate, after: Debate) -> set[TurnId]:
     """Return the turns of a branch with another reply than in the stored debate."""
-    said = {turn.id: (turn.completion.text, turn.completion.stop_reason) for turn in before.turns}
-    now = {turn.id: (turn.completion.text, turn.completion.stop_reason) for turn in after.turns}
-    return {turn for turn in now if now[turn] != said.get(turn)}
+    said, now = (
+        {(turn.id, turn.completion.text, turn.completion.stop_reason) for turn in debate.turns}
+        for debate in (before, after)
+    )
+    return {turn for turn, _, _ in now - said}
 
 
 def branch_record(record: Record, debate: Debate, environment: Environment) -> Record:
@@ -151,10 +153,11 @@ def effect_of(store: RunStore, scheme: Scheme, id: str, after: Record) -> Effect
         for (other, record), a, b in zip(held.items(), old, new, strict=True)
         if other != id and record.group == before.group
     )
-    if before.verdicts is not UNSET and new_turns(before.debate, after.debate):
-        notes += ("new turns have no verdict of the verifier model",)
-    if before.likelihoods is not UNSET and new_turns(before.debate, after.debate):
-        notes += ("new turns have no likelihood of the gold answer",)
+    if new_turns(before.debate, after.debate):
+        if before.verdicts is not UNSET:
+            notes += ("new turns have no verdict of the verifier model",)
+        if before.likelihoods is not UNSET:
+            notes += ("new turns have no likelihood of the gold answer",)
     return Effect(before, after, others, notes)
 
 

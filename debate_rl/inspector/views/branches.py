@@ -29,7 +29,7 @@ from debate_rl.inspector.blocks import (
     to_turn,
 )
 from debate_rl.inspector.views.across import Comparison, compare, comparison_blocks
-from debate_rl.inspector.views.debate import ADVANTAGES, DebateView, TurnView, debate_view
+from debate_rl.inspector.views.debate import ADVANTAGES, DebateView, debate_view
 from debate_rl.replay.branches import (
     FOLDER,
     SIGN_OF,
@@ -109,18 +109,15 @@ def _by_round(turn: TurnId) -> tuple[int, int]:
 
 def _turn(before: DebateView, after: DebateView, turn: TurnId, *, new: bool) -> BranchTurn:
     a, b = before.turn(turn), after.turn(turn)
-
-    def values(kind: str, names: Sequence[str]) -> dict[str, OldNew]:
-        def value(one: TurnView | None, name: str) -> float | None:
-            return None if one is None else getattr(one, kind)[name]
-
-        return {name: (value(a, name), value(b, name)) for name in names}
-
-    answers = a.answer if a else None, b.answer if b else None
-    grades = a.grade if a else "", b.grade if b else ""
-    spelled = (after if b else before).spelled(turn)
-    columns = values("rewards", STREAMS), values("advantages", ADVANTAGES)
-    return BranchTurn(turn, spelled, new, answers, grades, *columns)
+    return BranchTurn(
+        turn,
+        (after if b else before).spelled(turn),
+        new,
+        answers=(a and a.answer, b and b.answer),
+        grades=(a.grade if a else "", b.grade if b else ""),
+        rewards={name: (a and a.rewards[name], b and b.rewards[name]) for name in STREAMS},
+        advantages={name: (a and a.advantages[name], b and b.advantages[name]) for name in ADVANTAGES},
+    )
 
 
 def _moved(id: str, before: Advantages, after: Advantages) -> Iterator[MovedTurn]:

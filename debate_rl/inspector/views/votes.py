@@ -227,21 +227,14 @@ def _votes_table(
         counts = f"no: {arrow.dropped.replace('_', ' ')}" if arrow.dropped else "yes"
         cycle = (", ", Span("↻ in a cycle", "doubt")) if arrow.in_cycle else ()
         vote = f"{winner} {'=' if arrow.tie else '>'} {loser}"
-        truth = (grade(arrow.truth), Span(" ", "drawn"), _effect(view, arrow))
+        truth = (grade(arrow.truth), *_effects(view, arrow))
         by_hand: tuple[Words, ...] = (label or "",) if any(labels) else ()
-        turned = (counts, *cycle, *_if_reversed(view, arrow))
-        rows.append((judge, vote, truth, *by_hand, turned, Span(arrow.line, "code")))
+        rows.append((judge, vote, truth, *by_hand, (counts, *cycle), Span(arrow.line, "code")))
     if not rows:
         return []
     shown, more = cut(rows, MOST_VOTES)
-    heads = (
-        "judge",
-        "vote",
-        "truth",
-        *(["your label"] if any(labels) else []),
-        "counts",
-        "the judge's line",
-    )
+    own = ["your label"] if any(labels) else []
+    heads = ("judge", "vote", "truth", *own, "counts", "the judge's line")
     anchors = ids[:MOST_VOTES] if name else ()
     return [Table(heads, shown, name=name, row_name="vote", ids=anchors), *more]
 
@@ -252,24 +245,22 @@ def if_reversed(id: str, handles: Sequence[str], judge: TurnId, better: TurnId, 
     return Span("if reversed", "page", to_debate(id, "branch", judge, vote=vote), "if-reversed")
 
 
-def _if_reversed(view: DebateView, arrow: Arrow) -> tuple[Span, ...]:
-    """Return the link to the effect of the opposite vote; nothing for a tie or outside of training."""
-    if arrow.tie or not view.scored or ":" in view.id:
-        return ()
-    return (if_reversed(view.id, view.handles, arrow.judge, arrow.loser, arrow.winner),)
+def _effects(view: DebateView, arrow: Arrow) -> list[Span]:
+    """Return, for pages of the training's debates, links to a vote's reward and to that of its reverse."""
+    links: list[Span] = []
+    if view.scored and ":" not in view.id:
+        if arrow.counts and arrow.truth != "undecidable":
+            words = "what it cost" if arrow.truth == "wrong" else "what it earned"
+            links.append(Span(words, "page", to_debate(view.id, "why", arrow.judge), "effect"))
+        if not arrow.tie:
+            links.append(if_reversed(view.id, view.handles, arrow.judge, arrow.loser, arrow.winner))
+    return [part for link in links for part in (Span(" · ", "drawn"), link)]
 
 
 def _marked(view: DebateView, turn: TurnId, round_: int | None = None, **more: Any) -> Words:
     """Return the handle of a turn in the colour of its persona, on pages with the persona's name."""
     persona = view.personas[turn.agent].name
     return Span(view.handle(turn, round_), persona=persona, **more), Span(f" {persona}", "drawn")
-
-
-def _effect(view: DebateView, arrow: Arrow) -> Span:
-    """Return the link, shown on pages, to the reward that a decidable vote brought its judge."""
-    known = view.scored and arrow.counts and arrow.truth != "undecidable"
-    link = to_debate(view.id, "why", arrow.judge) if known else None
-    return Span("what it cost" if arrow.truth == "wrong" else "what it earned", "page", link, "effect")
 
 
 def wrong_votes(view: DebateView, graphs: Sequence[RoundGraph]) -> list[Block]:
@@ -288,11 +279,7 @@ def wrong_votes(view: DebateView, graphs: Sequence[RoundGraph]) -> list[Block]:
                     " ",
                     Span(said, link=there, name="wrong-vote"),
                 )
-                effect = _effect(view, arrow)
-                dot = Span(" · ", "drawn") if effect.link else ""
-                turned = _if_reversed(view, arrow)
-                also = Span(" · ", "drawn") if turned else ""
-                lines.append(Line((*words, dot, effect, also, *turned)))
+                lines.append(Line((*words, *_effects(view, arrow))))
     left = len(lines) - MOST_WRONG
     more = [Line(f"{counted(left, 'more wrong vote')}", "faint")] if left > 0 else []
     return [*lines[:MOST_WRONG], *more]
@@ -338,7 +325,7 @@ def pairs_blocks(
             link = Link(("pairs",), (("step", at),))
             by_step.append((Span(f"after {counted(at, 'step')}", link=link, name="gap-link"), gap_text(gap)))
         blocks.append(Table(("evaluation", "hack gap, 95% interval"), by_step, name="gaps"))
-    heads = ("", "start judge", f"after {counted(watched.step, 'step')}", "hack gap")
+    heads = ("attack", "start judge", f"after {counted(watched.step, 'step')}", "hack gap")
     figures: list[Sequence[Words]] = []
     for one in watched.figures:
         gap = "" if one.gap is None else gap_text(one.gap)

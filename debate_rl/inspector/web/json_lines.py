@@ -24,7 +24,6 @@ from transcripts import FilterError, TranscriptError
 TYPE = "application/jsonl"
 FLAGS = ("newest", "prompts")
 """Options without a value; the query has ``=1``."""
-NUMBERS = ("limit",)
 
 
 class Mistake(ValueError):
@@ -34,7 +33,7 @@ class Mistake(ValueError):
 def runs_json(request: PageRequest) -> Response:
     """Return the runs, one line of JSON for each."""
     stream = io.StringIO()
-    print_runs(overviews(request.site.runs()), Printer(stream), as_json=True)
+    print_runs(overviews(request.site.runs()), Printer(stream, as_json=True))
     return Response(stream.getvalue(), media_type=TYPE)
 
 
@@ -48,16 +47,15 @@ def action_json(request: PageRequest) -> Response:
     for key, value in request.items:
         if key not in (*arguments, *options):
             raise Mistake(f"{name}.json: {key} is none of {', '.join((*arguments, *options)) or 'its keys'}")
-        if key in NUMBERS and request.whole_number(key) in (None, 0):
+        if key == "limit" and not request.whole_number(key):
             raise Mistake(f"{name}.json: {key}={value!r} must be a whole number of 1 or more")
         if key in FLAGS and value != "1":
             raise Mistake(f"{name}.json: {key}={value!r} must be 1")
     words = [value for one in arguments for key, value in request.items if key == one]
     given = {key: value for key, value in request.query.items() if key in options}
-    values: dict[str, Any] = {
-        key: request.whole_number(key) if key in NUMBERS else key in FLAGS or value
-        for key, value in given.items()
-    }
+    values: dict[str, Any] = {key: key in FLAGS or value for key, value in given.items()}
+    if "limit" in values:
+        values["limit"] = request.whole_number("limit")
     if name == "replays" and any(Path(word).name != word for word in words):
         raise NotFound(f"there is no replay {words[0]!r}")
     filter = request.query.get("filter", "")
@@ -65,7 +63,7 @@ def action_json(request: PageRequest) -> Response:
     stream = io.StringIO()
     try:
         store = request.site.searchable(request.name, searched)
-        READING[name].do(words, LineOptions(request.name, json=True, **values), store, Printer(stream))
+        READING[name].do(words, LineOptions(request.name, **values), store, Printer(stream, as_json=True))
     except (FilterError, TranscriptError):
         raise
     except ValueError as error:

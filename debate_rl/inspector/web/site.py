@@ -7,6 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar
@@ -48,6 +49,11 @@ class _Served:
     lock: Lock = field(default_factory=Lock)
 
 
+def _counted(store: RunStore, within: str, *version: int) -> list[int]:
+    """Return how many debates match each question. ``version`` changes with the debates and annotations."""
+    return store.counts([question.filter for question in QUESTIONS.values()], within)
+
+
 class Site:
     """The runs at a path, by name. ``is_one_run``: the path is a single run."""
 
@@ -59,7 +65,7 @@ class Site:
         self._open: dict[str, _Served] = {}
         self._closed = False
         self._answers: dict[tuple[object, ...], Future[Any]] = {}
-        self._counts: dict[tuple[str, str, int, int], list[int]] = {}
+        self._counted = lru_cache(KEPT_ANSWERS)(_counted)
         self._workers, self._openers = ThreadPoolExecutor(3, "search"), ThreadPoolExecutor(8, "open")
         self.is_one_run = run_at(path, self.runs()) is not None  # raises now if the path is wrong
 
@@ -177,16 +183,7 @@ class Site:
         if compile_filter(within).words:
             return None
         store = self.store(name)
-        known = (name, within, store.count(), store.annotations().lines)
-        with self._lock:
-            found = self._counts.get(known)
-        if found is None:
-            found = store.counts([question.filter for question in QUESTIONS.values()], within)
-            with self._lock:
-                while len(self._counts) >= KEPT_ANSWERS:
-                    self._counts.pop(next(iter(self._counts)))
-                self._counts[known] = found
-        return found
+        return self._counted(store, within, store.count(), store.annotations().lines)
 
     def _index(self, store: RunStore) -> None:
         """Index the words in small steps, so that the server can stop at any time."""

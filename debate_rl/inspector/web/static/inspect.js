@@ -157,6 +157,16 @@
       });
     });
 
+  // What scrolls sideways can be scrolled by keys.
+  const reach = () => {
+    for (const box of document.querySelectorAll(".wide, .text, .chips")) {
+      const scrolls = box.scrollWidth > box.clientWidth && !box.querySelector("a, button, input");
+      if (scrolls) box.tabIndex = 0; else box.removeAttribute("tabindex");
+    }
+  };
+  addEventListener("resize", reach);
+  reach();
+
   // A link to a turn opens what is folded there.
   const unfold = () => {
     const id = decodeURIComponent(location.hash.slice(1));
@@ -167,6 +177,11 @@
   addEventListener("hashchange", unfold);
   if (location.hash) unfold();
 
+  const fetched = async (options = { headers: { Accept: "text/html" } }) => {
+    const answer = await fetch(location.href, options);
+    return [answer, new DOMParser().parseFromString(await answer.text(), "text/html")];
+  };
+
   // A star, label or note is stored without leaving the page; only its own forms change.
   document.addEventListener("submit", async (event) => {
     const form = event.target, mark = form.dataset.mark;
@@ -176,10 +191,9 @@
     if (button?.name) fields.append(button.name, button.value);
     const same = (page) => [...page.querySelectorAll("form[data-mark]")].filter((other) => other.dataset.mark === mark);
     const old = same(document), place = old.indexOf(form), index = [...form.elements].indexOf(document.activeElement);
-    let page = null;
+    let answer, page;
     try {
-      const answer = await fetch(location.href, { method: "POST", body: fields });
-      page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      [answer, page] = await fetched({ method: "POST", body: fields });
       if (!answer.ok) throw new Error(page.querySelector('[data-testid="error"]')?.textContent ?? page.body.textContent);
     } catch (error) {
       const status = select("[role=status]", form) ?? form.appendChild(document.createElement("span"));
@@ -200,9 +214,7 @@
     if (!element) return;
     if (!document.hidden && !select("#main").contains(document.activeElement)) {
       try {
-        const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
-        const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-        const main = select("#main", page);
+        const [, page] = await fetched(), main = select("#main", page);
         if (main) { select("#main").replaceChildren(...main.childNodes); document.title = page.title; watch(); }
       } catch { /* the server is away; asked again */ }
     }
@@ -212,10 +224,6 @@
 
   // A page asks for itself again: for a number that takes long, and for what is new while its run is written.
   const COUNT = '[data-testid="count"]';
-  const fetched = async () => {
-    const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
-    return answer.status === 200 ? new DOMParser().parseFromString(await answer.text(), "text/html") : null;
-  };
   const copy = (page, selector) => {
     const there = select(selector, page);
     if (there) select(selector)?.replaceChildren(...there.cloneNode(true).childNodes);
@@ -223,8 +231,8 @@
   const count = async () => {
     if (!select("[data-count]")) return;
     try {
-      const page = await fetched();
-      if (page) copy(page, COUNT);
+      const [answer, page] = await fetched();
+      if (answer.status === 200) copy(page, COUNT);
     } catch { /* the server is away; asked again */ }
     setTimeout(count, 1000);
   };
@@ -266,8 +274,8 @@
       let goes = true;
       if (!document.hidden) {
         try {
-          const page = await fetched();
-          if (page) {
+          const [answer, page] = await fetched();
+          if (answer.status === 200) {
             take(page);
             goes = Boolean(select("[data-live]", page));
             if (!goes) select(".live", bar).textContent = "not running";

@@ -71,10 +71,10 @@ def with_turn(record, which, /, **changes):
     return replace(record, debate=replace(record.debate, turns=turns))
 
 
-def printed(show, *arguments, colour=False, width=None, **options):
+def printed(show, *arguments, colour=False, width=None, as_json=False, **options):
     """The text that ``show`` prints on a printer, its last positional argument."""
     stream = io.StringIO()
-    show(*arguments, Printer(stream, colour, width), **options)
+    show(*arguments, Printer(stream, colour, width, as_json), **options)
     return stream.getvalue()
 
 

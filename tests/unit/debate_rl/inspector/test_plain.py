@@ -27,9 +27,9 @@ def store(circle, tmp_path):
         yield opened
 
 
-def printed(show, *arguments, colour=False, width=None, **options):
+def printed(show, *arguments, colour=False, width=None, as_json=False, **options):
     stream = io.StringIO()
-    result = show(*arguments[:1], plain.Printer(stream, colour, width), *arguments[1:], **options)
+    result = show(*arguments[:1], plain.Printer(stream, colour, width, as_json), *arguments[1:], **options)
     return result, stream.getvalue()
 
 
