@@ -2,13 +2,14 @@
 
 import json
 import re
+import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import msgspec
 import pytest
@@ -304,43 +305,68 @@ def test_a_person_stars_labels_and_writes_notes(served, run, watched, scripts):
     at(page, "star-0.1").get_by_role("button", name="☆ Star").wait_for()
 
 
+def addresses(served, hostile, judged, trained: SimpleNamespace) -> list[str]:
+    """Return an address of each kind of page, some of them of hostile runs."""
+    turn = [f"/debate/1.1{view}" for view in VIEWS]
+    paths = ["/", "/debates?filter=votes:>0", "/debates?filter=nothing:1", "/group?step=1", *turn]
+    pages = [served.base + path for path in (*paths, "/across?problem=sum%2F1&a=0.1&b=1.1")]
+    pages += [hostile.base + path for path in ("/debates", "/debate/0.1", "/debate/0.1/graph")]
+    pages += [f"{judged.base}/pairs", f"{judged.base}/pairs?pair=1"]
+    pages += [f"{trained.base}{path}" for path in ("/", "/settings", "/evaluations", "/report", "/replays")]
+    return [
+        *pages,
+        f"{trained.base}/replays/{trained.replay}",
+        f"{trained.base}/debate/0.0/branch",
+        trained.origin,
+    ]
+
+
+@pytest.fixture
+def trained(folder, debate_command) -> Iterator[SimpleNamespace]:
+    """A trained run with a report, a replay and an evaluation, in a folder with another."""
+    for words in (("replay", folder / "run", "rewards.format_penalty=-2.0"), ("report", folder / "run")):
+        done = debate_command(*words)
+        assert done.code == 0, done.err
+    evaluation = folder / "run/evaluations/start-1"
+    shutil.copytree(folder / "run/transcripts", evaluation / "debates")
+    (evaluation / "evaluation.json").write_text('{"of": {"weights": null}}')
+    shutil.copytree(folder / "run", folder / "same", symlinks=True)
+    [replay, *_] = [path.name for path in (folder / "run/replays").iterdir()]
+    with serving(folder) as found:
+        found.base, found.replay = f"{found.origin}/run/run", replay
+        yield found
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_kind_of_page_is_accessible(served, run, hostile, judged, watched, scheme):
+def test_every_page_is_accessible_in_light_and_dark_and_fits_every_screen(
+    served, run, hostile, judged, trained, watched
+):
     from axe_playwright_python.sync_playwright import Axe
 
-    seen = watched(served.origin, color_scheme=scheme)
-    paths = ("/", "/debates?filter=votes:>0", "/debates?filter=nothing:1", "/replays")
-    paths = (*paths, "/group?step=1")
-    pages = [served.base + path for path in (*paths, *(f"/debate/1.1{view}" for view in VIEWS))]
-    pages += [served.base + "/across?problem=sum%2F1&a=0.1&b=1.1", f"{hostile.base}/debate/0.1"]
-    pages += [f"{judged.base}/pairs", f"{judged.base}/pairs?pair=1"]
+    from debate_rl.inspector.web.pages import PAGES
+
     with RunStore.open(run) as store:
-        for kind, id, value in (
-            ("star", "1.1", "yes"),
-            ("label", "1.1/0.0", "right"),
-            ("note", "1.1/1.0", "a"),
-        ):
-            store.annotate(kind, id, value)
-    grounds = set()
+        for mark in (("star", "1.1", "yes"), ("label", "1.1/0.0", "right"), ("note", "1.1/1.0", "a")):
+            store.annotate(*mark)
+    pages = addresses(served, hostile, judged, trained)
+    kinds = {kind: re.compile(re.sub(r"{\w+}", "[^/]+", kind) + "$") for kind in PAGES if ".json" not in kind}
+    paths = [urlsplit(url).path or "/" for url in pages]
+    assert {kind for kind, form in kinds.items() if not any(map(form.match, paths))} == set()
+    faults = []
     for url in pages:
+        seen = watched("{0.scheme}://{0.netloc}".format(urlsplit(url)))
         seen.page.goto(url)
-        grounds.add(seen.page.evaluate("getComputedStyle(document.body).backgroundColor"))
-        found = Axe().run(seen.page).response["violations"]
-        serious = [one for one in found if one["impact"] in ("serious", "critical")]
-        assert [(one["id"], node["failureSummary"]) for one in serious for node in one["nodes"]] == [], url
-    assert grounds == {"rgb(251, 251, 250)" if scheme == "light" else "rgb(19, 21, 24)"}
-
-
-@pytest.mark.slow
-def test_a_narrow_screen_needs_no_sideways_scrolling(served, hostile, watched):
-    page = watched(served.origin, viewport={"width": 360, "height": 740}).page
-    for base, id in ((served.base, "1.1"), (hostile.base, "0.1")):
-        for path in ("/", "/debates", "/group?step=0", *(f"/debate/{id}{view}" for view in VIEWS)):
-            page.goto(base + path)
-            width = page.evaluate("document.documentElement.scrollWidth")
-            assert width <= 360, (path, width)
-    page.goto(served.base + "/debate/1.1")
-    at(page, "tab-across").click()
-    at(page, "held").wait_for()
-    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+        for width in (360, 390, 1280, 1920):
+            seen.page.set_viewport_size({"width": width, "height": 800})
+            needed = seen.page.evaluate("document.documentElement.scrollWidth")
+            faults += [(url, f"is {needed} px wide on {width}")] if needed > width else []
+            # Nothing runs on the page of a report; test_report_browser.py looks at its file.
+            for scheme in ("light", "dark") if width > 360 and not url.endswith("/report") else ():
+                seen.page.emulate_media(color_scheme=scheme)
+                for one in Axe().run(seen.page).response["violations"]:
+                    faults += [
+                        (url, scheme, width, one["id"], node["failureSummary"]) for node in one["nodes"]
+                    ]
+        faults += [(url, fault) for fault in seen.faults if "400 (Bad" not in fault]
+        seen.page.close()
+    assert faults == []

@@ -325,7 +325,7 @@ def pairs_blocks(
             link = Link(("pairs",), (("step", at),))
             by_step.append((Span(f"after {counted(at, 'step')}", link=link, name="gap-link"), gap_text(gap)))
         blocks.append(Table(("evaluation", "hack gap, 95% interval"), by_step, name="gaps"))
-    heads = ("", "start judge", f"after {counted(watched.step, 'step')}", "hack gap")
+    heads = ("attack", "start judge", f"after {counted(watched.step, 'step')}", "hack gap")
     figures: list[Sequence[Words]] = []
     for one in watched.figures:
         gap = "" if one.gap is None else gap_text(one.gap)

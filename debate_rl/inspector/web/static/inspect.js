@@ -157,6 +157,16 @@
       });
     });
 
+  // What scrolls sideways can be scrolled by keys.
+  const reach = () => {
+    for (const box of document.querySelectorAll(".wide, .text, .chips")) {
+      const scrolls = box.scrollWidth > box.clientWidth && !box.querySelector("a, button, input");
+      if (scrolls) box.tabIndex = 0; else box.removeAttribute("tabindex");
+    }
+  };
+  addEventListener("resize", reach);
+  reach();
+
   // A link to a turn opens what is folded there.
   const unfold = () => {
     const id = decodeURIComponent(location.hash.slice(1));
