@@ -27,15 +27,4 @@ QUESTIONS = {
     "cut_off": Question("a reply was cut off", "truncated:>0"),
     "starred": Question("something is starred", "star:yes"),
 }
-"""The questions by name, in the order in which pages show them. Tables of reports write ``@NAME``."""
-
-
-def with_filters(text: str) -> str:
-    """Return a text with each ``"@NAME"`` replaced by the filter of that question in quotes.
-
-    >>> with_filters('debates = "@given_up"')
-    'debates = "flip:CW"'
-    """
-    for name, question in QUESTIONS.items():
-        text = text.replace(f'"@{name}"', f'"{question.filter}"')
-    return text
+"""The questions by name, in the order in which pages show them. tables.toml of reports has ``$NAME``."""
