@@ -61,7 +61,7 @@ from transcripts.record import named
 
 Page: TypeAlias = Callable[[PageRequest], Response]
 ReadBlocks: TypeAlias = Callable[[PageRequest, Record, DebateView, TurnId], Iterable[Block]]
-PAGE, SHOWN_STEPS = 50, 200
+PAGE, SHOWN_STEPS = 50, 100
 """Number of debates or pairs per page, and of steps per page."""
 MOST_TURNS, MOST_TOKENS = 60, 700
 MOST_CELLS = 700
