@@ -175,7 +175,7 @@ def test_a_signal_ends_a_run_with_all_its_finished_steps_saved(tiny_recipe, tmp_
     )
     waiting = f"debate: {told.name}: the current step is finished and saved first"
     known = ("problems: ", "runs/debate: ", "an epoch ", "baselines ", "threads: ", "loading the model")
-    known += ("step ", "nothing ", "estimate, ", "  ", waiting)
+    known += ("step ", "nothing ", "estimate, ", "to watch it: ", "  ", waiting)
     assert [line for line in steps if not line.startswith(known)] == []
     assert latest_good(run / "checkpoints") == run / f"checkpoints/step_{done:06d}"
 
