@@ -6,7 +6,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from transcripts.filters.questions import with_filters
+from transcripts.filters.presets import with_filters
 
 HOME = Path(__file__).parents[1]
 PACKAGES = ("learner", "rewards", "debate", "envs", "debate_rl", "transcripts", "configs")

@@ -18,12 +18,12 @@ from debate_rl.metrics.intervals import Codes, Estimate, Numbered, Numbers
 from debate_rl.reports.estimators import NotEstimable, correlation, logistic, slope
 from debate_rl.reports.rows import NO_VOTE, Rows, Study
 from transcripts import Record
-from transcripts.filters.questions import with_filters
+from transcripts.filters.presets import with_filters
 
 TABLES: dict[str, Any] = tomllib.loads(
     with_filters((files("debate_rl.reports") / "tables.toml").read_text(encoding="utf-8"))
 )
-"""The contents of tables.toml, in which ``@NAME`` stands for the filter of a question."""
+"""The contents of tables.toml, in which ``@NAME`` stands for a preset filter."""
 GROUPS = ("persona", "fault", "round", "agent", "length", "step", "level", "subject")
 """Groups for accuracy, strict accuracy and coverage, as in ``judge/accuracy/round/1``."""
 DECIDED = "judge.accuracy:>=0"
