@@ -15,7 +15,7 @@ class Preset(NamedTuple):
 PRESETS = {
     "wrong_vote": Preset("a vote was wrong", "vote:wrong"),
     "wrong_winner": Preset(
-        "the winner was wrong, another answer was right", "winner:wrong accuracy.last_round:>0"
+        "the winner was wrong although another answer was right", "winner:wrong accuracy.last_round:>0"
     ),
     "given_up": Preset("a right answer was given up", "flip:CW"),
     "found": Preset("a wrong answer was corrected", "flip:WC"),

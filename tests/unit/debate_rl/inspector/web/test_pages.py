@@ -457,7 +457,7 @@ def linked(page: str, testid: str) -> dict[str, str]:
 
 
 def test_a_wrong_vote_is_two_clicks_from_the_run_and_its_cost_one_more(small):
-    asked = linked(small.get("/run/run/").text, "question")
+    asked = linked(small.get("/run/run/").text, "preset")
     with RunStore.open(small.site.run("run").path) as store:
         wrong = [row.id for row in store.debates("vote:wrong")]
     [there] = [url for words, url in asked.items() if words == f"a vote was wrong · {len(wrong)}"]
@@ -477,7 +477,7 @@ def test_presets_count_within_a_filter_and_are_taken_back(small):
         cyclic = store.count("cycle:yes step:1")
     url = linked(page, "preset")[f"votes formed a cycle · {cyclic}"]
     assert url == "/run/run/debates?filter=cycle%3Ayes+%28step%3A1%29"
-    back = linked(small.get(url).text, "question")[f"votes formed a cycle · {cyclic}"]
+    back = linked(small.get(url).text, "preset")[f"votes formed a cycle · {cyclic}"]
     assert back == "/run/run/debates?filter=step%3A1"
     assert 'data-testid="presets"' not in small.get("/run/run/debates?filter=text%3Asolution").text
     typed = quote("vote:wrong (step:1) OR (step:2)")  # its parentheses are two pairs
