@@ -89,11 +89,11 @@ def _change(
 
 def _text(file: str) -> str:
     """Return the text of --text. ValueError if it is not UTF-8."""
-    if file == STDIN:
-        return sys.stdin.read(LONGEST + 1)
     try:
-        return read_plain(Path(file)).decode()
-    except UnicodeDecodeError as error:
+        text = sys.stdin.read(LONGEST + 1) if file == STDIN else read_plain(Path(file)).decode()
+        text.encode()  # in the locale C, stdin has half characters instead of an error
+        return text
+    except UnicodeError as error:
         raise ValueError(f"--text {file}: is not UTF-8") from error
 
 

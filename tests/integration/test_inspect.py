@@ -1,5 +1,6 @@
 """``debate inspect`` of a trained run, in this process."""
 
+import io
 import json
 import re
 import shlex
@@ -276,6 +277,13 @@ def test_a_branch_held_by_the_weights_of_its_debate_is_the_same_debate(inspect, 
     assert len(view["turns"]) == len(debate.turns)
     assert not any(turn["new"] for turn in view["turns"])
     assert all(old == new for turn in view["turns"] for old, new in turn["advantages"].values())
+
+
+def test_a_text_from_stdin_that_is_not_utf_8_is_refused(inspect, monkeypatch):
+    halves = io.TextIOWrapper(io.BytesIO(b"\xff"), "utf-8", "surrogateescape")  # as in the locale C
+    monkeypatch.setattr("sys.stdin", halves)
+    code, _, err = inspect("run", "branch", "1.1", "--turn", "2.1", "--text", "-")
+    assert (code, err) == (2, "debate: --text -: is not UTF-8\n")
 
 
 def test_a_branch_holds_later_turns_again_and_is_opened_by_its_id(inspect, folder, tmp_path):

@@ -27,15 +27,4 @@ PRESETS = {
     "cut_off": Preset("a reply was cut off", "truncated:>0"),
     "starred": Preset("something was starred", "star:yes"),
 }
-"""The preset filters by name, in the order in which pages show them. tables.toml writes ``@NAME``."""
-
-
-def with_filters(text: str) -> str:
-    """Return a text with each ``"@NAME"`` replaced by that preset filter in quotes.
-
-    >>> with_filters('debates = "@given_up"')
-    'debates = "flip:CW"'
-    """
-    for name, preset in PRESETS.items():
-        text = text.replace(f'"@{name}"', f'"{preset.filter}"')
-    return text
+"""The preset filters by name, in the order in which pages show them. tables.toml of reports has ``$NAME``."""

@@ -32,7 +32,7 @@ from debate_rl.inspector.views.group import (
     group_view,
     groups_of,
     groups_table,
-    reward_histograms,
+    histograms,
 )
 from debate_rl.inspector.views.identity import identity_line, parts_blocks, report_of, settings_blocks
 from debate_rl.inspector.views.marks import Marker
@@ -61,7 +61,7 @@ from transcripts.record import named
 
 Page: TypeAlias = Callable[[PageRequest], Response]
 ReadBlocks: TypeAlias = Callable[[PageRequest, Record, DebateView, TurnId], Iterable[Block]]
-PAGE, SHOWN_STEPS = 50, 200
+PAGE, SHOWN_STEPS = 50, 100
 """Number of debates or pairs per page, and of steps per page."""
 MOST_TURNS, MOST_TOKENS = 60, 700
 MOST_CELLS = 700
@@ -139,17 +139,14 @@ def step_groups(request: PageRequest) -> Response:
         raise NotFound("the address names no step: step=NUMBER")
     groups = groups_of(request.store, step)
     chosen = group_named(groups, request.query.get("problem", ""))
-    bars = reward_histograms(groups)
-    about = "Mean reward of each debate; a number leads to its debates"
     blocks = [
         *group_blocks(group_view(request.store, chosen)),
         Section("Groups of the step", [groups_table(groups, chosen)]),
-        *(
-            [Section("Rewards of the step", [Line(about, "faint"), Section("", bars, kind="histograms")])]
-            if bars
-            else []
-        ),
     ]
+    if bars := histograms(groups):
+        about = Line("Mean reward or advantage of each debate; a number leads to its debates", "faint")
+        drawn = Section("", bars, kind="histograms")
+        blocks.append(Section("Rewards and advantages of the step", [about, drawn]))
     held = request.look("held", lambda store: [row.step for row in store.steps("") if row.step is not None])
     near = {"prev": max((one for one in held if one < step), default=None)}
     near |= {"next": min((one for one in held if one > step), default=None)}

@@ -49,8 +49,8 @@ class _Served:
     lock: Lock = field(default_factory=Lock)
 
 
-def _counted(store: RunStore, within: str, *version: int) -> list[int]:
-    """Return how many debates match each preset filter. ``version`` changes with debates and annotations."""
+def _counted(store: RunStore, within: str, version: tuple[int, ...]) -> list[int]:
+    """Return how many debates match each preset filter in a version of the store."""
     return store.counts([preset.filter for preset in PRESETS.values()], within)
 
 
@@ -166,7 +166,7 @@ class Site:
             with RunStore.open(store.run) as own:
                 return work(own)
 
-        known = (name, filter, key, store.count(), store.annotations().lines)
+        known = (name, filter, key, store.version())
         with self._lock:
             if known not in self._answers:
                 while len(self._answers) >= KEPT_ANSWERS:
@@ -183,7 +183,7 @@ class Site:
         if compile_filter(within).words:
             return None
         store = self.store(name)
-        return self._counted(store, within, store.count(), store.annotations().lines)
+        return self._counted(store, within, store.version())
 
     def _index(self, store: RunStore) -> None:
         """Index the words in small steps, so that the server can stop at any time."""

@@ -267,3 +267,18 @@ def test_words_follow_each_other_in_one_message(tmp_path, step_records):
         found = {text: [int(row.step) for row in store.debates(text)] for text in wanted}
         assert found == wanted
         assert {text: store.count(text) for text in wanted} == {t: len(steps) for t, steps in wanted.items()}
+
+
+def test_the_version_changes_when_other_debates_replace_a_step_and_with_annotations(tmp_path, step_records):
+    other = [replace(record, step=0) for record in step_records(1)]
+    write_step(tmp_path, 0, step_records(0))
+    with RunStore.open(tmp_path) as store:
+        versions = [store.version(), store.version()]
+        set_aside_from(tmp_path, 0)
+        write_step(tmp_path, 0, other)
+        store.refresh()
+        versions.append(store.version())
+        store.annotate("star", "0.1", "yes")
+        versions.append(store.version())
+    assert versions[0] == versions[1]
+    assert len(set(versions)) == 3
