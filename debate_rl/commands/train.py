@@ -55,7 +55,9 @@ def train(
     if settings.held_out.strategies:
         contenders_named(",".join(settings.held_out.strategies))
     if web and settings.sft.data:
-        raise ValueError("--web: supervised training has no debates; set logging.tensorboard or wandb")
+        raise ValueError(
+            "--web: supervised training has no debates; set logging.tensorboard or logging.wandb"
+        )
     if only is not None and not settings.stages:
         raise ValueError(f"stage={only}: the recipe has no stages; leave it out")
     _do(settings, Path(config), plan=plan, memory=memory, web=web, json=json, only=only)

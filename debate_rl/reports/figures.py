@@ -19,14 +19,14 @@ from debate_rl.metrics.intervals import Codes, Estimate, Numbered, Numbers
 from debate_rl.reports.estimators import NotEstimable, correlation, logistic, slope
 from debate_rl.reports.rows import NO_VOTE, Rows, Study
 from transcripts import Record
-from transcripts.filters.questions import QUESTIONS
+from transcripts.filters.presets import PRESETS
 
 TABLES: dict[str, Any] = tomllib.loads(
     Template((files("debate_rl.reports") / "tables.toml").read_text(encoding="utf-8")).substitute(
-        {name: question.filter for name, question in QUESTIONS.items()}
+        {name: preset.filter for name, preset in PRESETS.items()}
     )
 )
-"""The contents of tables.toml, in which ``$NAME`` stands for the filter of a question."""
+"""The contents of tables.toml, in which ``$NAME`` stands for a preset filter."""
 GROUPS = ("persona", "fault", "round", "agent", "length", "step", "level", "subject")
 """Groups for accuracy, strict accuracy and coverage, as in ``judge/accuracy/round/1``."""
 DECIDED = "judge.accuracy:>=0"

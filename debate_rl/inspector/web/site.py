@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from debate_rl.inspector.runs import FoundRun, find_runs, run_at
 from transcripts import RunStore, TranscriptError, compile_filter
-from transcripts.filters.questions import QUESTIONS
+from transcripts.filters.presets import PRESETS
 
 FRESH_S, PATIENCE_S, LOOK_S = 1.0, 0.5, 0.1
 """Minimum seconds between checks for new files; maximum seconds to wait for an index, and for a search."""
@@ -50,8 +50,8 @@ class _Served:
 
 
 def _counted(store: RunStore, within: str, version: tuple[int, ...]) -> list[int]:
-    """Return how many debates match each question in a version of the store."""
-    return store.counts([question.filter for question in QUESTIONS.values()], within)
+    """Return how many debates match each preset filter in a version of the store."""
+    return store.counts([preset.filter for preset in PRESETS.values()], within)
 
 
 class Site:
@@ -179,7 +179,7 @@ class Site:
             raise Busy("searching the texts") from None
 
     def counts(self, name: str, within: str) -> list[int] | None:
-        """Return how many debates of a filter match each of ``QUESTIONS``; None if it searches words."""
+        """Return how many debates of a filter match each of ``PRESETS``; None if it searches words."""
         if compile_filter(within).words:
             return None
         store = self.store(name)

@@ -10,7 +10,7 @@ import pytest
 from debate.types import TurnId
 from transcripts import RunStore, ShardWriter, TranscriptError, write_step
 from transcripts.codec import without_tokens
-from transcripts.filters.questions import QUESTIONS
+from transcripts.filters.presets import PRESETS
 from transcripts.index.database import FULL_TEXT, INDEX, cache_folder
 from transcripts.store import seal_shard, set_aside_from
 
@@ -52,8 +52,8 @@ def test_debates_are_listed_and_read_by_id(run, step_records):
         assert store.refresh() == 0
 
 
-def test_questions_are_counted_in_one_pass(run):
-    filters = [question.filter for question in QUESTIONS.values()]
+def test_presets_are_counted_in_one_pass(run):
+    filters = [preset.filter for preset in PRESETS.values()]
     with RunStore.open(run) as store:
         for within in ("", "step:1", "winner:wrong", "text:solution winner:right"):
             both = [f"{filter} ({within})" if within else filter for filter in filters]
