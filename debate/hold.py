@@ -106,7 +106,7 @@ async def debate_in_seat(
 ) -> Debate:
     """Hold one debate within an entered seat of the policy: all rounds, then the ballot if one is due.
 
-    ``kept``: the part of a stored debate that is not held again.
+    ``kept``: the part of a stored debate that is not regenerated.
     """
     if config.tools != "none" and not runs_programs(policy):
         raise ValueError(

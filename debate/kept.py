@@ -1,4 +1,4 @@
-"""The part of a stored debate that is not held again when the debate continues from one of its turns."""
+"""The part of a stored debate that a branch keeps; all other turns are regenerated."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ BEFORE_ALL = TurnId(0, -1)
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A stored debate that is kept up to ``turn``; later turns are held again.
+    """A stored debate that is kept up to ``turn``; later turns are regenerated.
 
     Turns that speak at the same time as ``turn`` did not read it, so they are kept too. ``again``: ``turn``
-    itself is also held again. Without a debate, nothing is kept.
+    itself is also regenerated. Without a debate, nothing is kept.
     """
 
     debate: Debate | None = None
@@ -43,7 +43,7 @@ class Kept:
         return [one for one in stored or () if one.turn in ids]
 
     def swapped(self, turns: Container[TurnId]) -> list[Swapped]:
-        """Return the stored second ballots of these turns."""
+        """Return the stored ballots of these turns in swapped order."""
         stored = None if self.debate is None else self.debate.swapped
         return [one for one in stored or () if one.turn in turns]
 

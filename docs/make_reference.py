@@ -6,7 +6,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from transcripts.filters.questions import with_filters
+from debate_rl.reports.figures import TABLES
 
 HOME = Path(__file__).parents[1]
 PACKAGES = ("learner", "rewards", "debate", "envs", "debate_rl", "transcripts", "configs")
@@ -46,7 +46,7 @@ What we take from whom, and where. The docstrings of these files cite the paper 
 
 
 def _read(name: str) -> dict[str, Any]:
-    return tomllib.loads(with_filters((HOME / name).read_text(encoding="utf-8")))
+    return tomllib.loads((HOME / name).read_text(encoding="utf-8"))
 
 
 def _code(text: str) -> str:
@@ -72,7 +72,7 @@ def _paper(words: str, name: str, taken: str) -> tuple[str, ...]:
 
 def _tables() -> dict[str, list[tuple[str, ...]]]:
     """Return the rows of each section, the names of the columns first."""
-    fields, tables = _read("transcripts/filters/fields.toml"), _read("debate_rl/reports/tables.toml")
+    fields, tables = _read("transcripts/filters/fields.toml"), TABLES
     detectors = _read("debate_rl/alarms/detectors.toml")
     runs = detectors["measured"]["runs"]
     return {

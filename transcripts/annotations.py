@@ -58,7 +58,7 @@ class Place(NamedTuple):
 
     @classmethod
     def of(cls, id: str) -> Self:
-        """Return the place of an id. FieldError if it is none.
+        """Return the place with this id. FieldError for any other text.
 
         >>> Place.of("12.3/0.0-1.0").turns
         (TurnId(agent=0, round=0), TurnId(agent=1, round=0))

@@ -84,9 +84,9 @@ def vote_rows(id: str, record: Record) -> Iterator[Row]:
 def annotation_rows(store: RunStore, filter: str = "") -> Iterator[Row]:
     """Yield a flat row for each star, note and label on debates that match a filter, in the order of the run.
 
-    ``gold``: the grade of the solution, the right one of a pair ("left" or "right"), or None. ``left_votes``,
-    ``tie_votes``, ``right_votes``: the valid votes on the pair. ``stale``: whether the debate is gone or has
-    other replies now, so that nothing else is known.
+    ``gold``: the grade of a turn's solution, the right side of a pair ("left" or "right"), or None.
+    ``left_votes``, ``tie_votes``, ``right_votes``: the numbers of valid votes on the pair. ``stale``: whether
+    the debate is gone or has other replies now; then its problem, gold and votes are None.
     """
     any_of = "star:yes OR label:* OR note:*"
     wanted = f"({filter}) ({any_of})" if filter.strip() else ""
@@ -110,7 +110,7 @@ VOTES = ("left_votes", "tie_votes", "right_votes")
 
 
 def _annotated(record: Record, one: Annotation) -> Row:
-    """Return the problem, the gold label of the thing, and the votes on a pair."""
+    """Return the problem, the gold grade or right side, and the votes on a pair."""
     turns, problem = Place.of(one.id).turns, {"problem": record.debate.problem.id}
     if len(turns) < 2:
         return problem | {"gold": GRADES[grade_of(turns[0], record.correct)] if turns else None}

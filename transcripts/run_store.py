@@ -164,6 +164,11 @@ class RunStore:
         keys, values = self._keys(query, None, None)
         return self._rows(f"SELECT count(*) FROM ({keys})", values, query)[0][0]
 
+    def version(self) -> tuple[int, ...]:
+        """Return numbers that change with the debates and the annotations of the run."""
+        [(changes,)] = self._rows("PRAGMA main.data_version")
+        return changes, self.count(), self.annotations().lines
+
     def counts(self, filters: Sequence[str], within: str = "") -> list[int]:
         """Return how many debates match each filter as well as ``within``, in one pass over the index.
 

@@ -105,7 +105,7 @@ def evaluate(
         str | None,
         typer.Option(
             metavar="RUN",
-            help="Instead, judge the starred and labelled pairs of this run (docs/evaluation.md).",
+            help="Instead, judge the starred and labeled pairs of this run (docs/report.md).",
         ),
     ] = None,
     out: OutFolder = None,

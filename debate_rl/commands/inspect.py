@@ -59,16 +59,20 @@ def inspect(
         str | None,
         typer.Option(
             metavar="AGENT.ROUND",
-            help="why, branch: use this turn; agents and rounds count from 0; default for why: 0.0.",
+            help="why, branch: the turn, AGENT.ROUND, both counted from 0; default for why: 0.0.",
         ),
     ] = None,
     text: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="branch: replace the turn's text by this file; - is stdin."),
+        typer.Option(
+            metavar="FILE", help="branch: replace the turn's reply with the text of this file; - reads stdin."
+        ),
     ] = None,
     vote: Annotated[
         str | None,
-        typer.Option(metavar="'K7>M4'", help="branch: replace the turn's vote on two handles; = is a tie."),
+        typer.Option(
+            metavar="'K7>M4'", help="branch: replace the turn's vote on these two handles; K7=M4 is a tie."
+        ),
     ] = None,
     persona: Annotated[
         str | None,
@@ -77,7 +81,7 @@ def inspect(
     weights: Annotated[
         str | None,
         typer.Option(
-            help="branch: hold later turns with newest (default), best, start, or the step of a checkpoint."
+            help="branch: the checkpoint for later turns: newest (default), best, start, or a step."
         ),
     ] = None,
     web: Annotated[bool, typer.Option("--web", help="Show the debates in a browser.")] = False,

@@ -92,7 +92,7 @@ def _remark(text: str) -> None:
 
 
 WANTED: Mapping[Kind, str] = {
-    "star": "name a debate, turn or pair, as in star 12.3, and off to remove the star",
+    "star": "name a debate, turn or pair: star 12.3; star 12.3 off removes it",
     "note": 'name a debate, turn or pair and quote the text: note 12.3 "hedges"; "" removes it',
     "label": 'name a debate, turn or pair and its label: label 12.3/1.0 wrong; "" removes it',
 }
@@ -110,7 +110,12 @@ def _annotate(
     if printer.as_json:
         printer.json({"schema": 1, **to_builtins(done)})
     else:
-        printer.line(safe(f"{kind} of {id} " + (f"is {done.value!r}" if done.value else "is removed")))
+        printer.line(
+            safe(
+                f"{id}: {kind} "
+                + ("removed" if not done.value else "set" if kind == "star" else repr(done.value))
+            )
+        )
 
 
 def _branch(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
@@ -128,7 +133,7 @@ ACTIONS: Mapping[str, Action] = {
     "branch": Action(
         _branch,
         "ID",
-        "Change one text, vote or persona of a debate, hold later turns again with the same seeds, and show "
+        "Change one text, vote or persona of a debate, regenerate later turns with the same seeds, and show "
         "what it changes. The branch is stored in RUN/branches.",
         ("turn", "text", "vote", "persona", "weights"),
         (
@@ -153,7 +158,7 @@ ACTIONS: Mapping[str, Action] = {
     "label": Action(
         partial(_annotate, "label"),
         "ID LABEL",
-        "Label the solution of a turn (right, wrong), the better one of a pair (left, right, tie), or a "
+        "Label a turn's solution (right, wrong), a pair by its better solution (left, right, tie), or a "
         "debate (your own words). An empty label removes it.",
         (),
         ("inspect runs/mine label 12.3/1.0 wrong", "inspect runs/mine label 12.3/0.0-1.0 left"),

@@ -1,4 +1,4 @@
-"""``debate judge FILE --judge RUN``: hold blind pairwise votes on the rollouts of any model."""
+"""``debate judge FILE --judge RUN``: blind pairwise votes on the rollouts of any model."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def judge(
     out: OutFolder = None,
     json: JsonFile = None,
 ) -> None:
-    """Hold blind pairwise votes on the rollouts of any model. The same command resumes."""
+    """Judge rollouts of any model by blind pairwise votes. To resume, repeat the command."""
     config, weights = judge_of(judge, overrides or ())
     check_judge(config.debate)
     rollouts = read_rollouts(Path(file), kind or "expression")
@@ -70,9 +70,13 @@ def judge(
         hold = partial(hold_votes, max_live=config.train.max_live or requests_at_once(config) or MAX_LIVE)
         records = hold(groups, config.debate, policy, environment, folder, seed=seed, tell=tell)
     if not records:
-        raise ValueError(f"{file}: no problem fits debate.context_tokens of the judge")
+        raise ValueError(
+            f"{file}: every problem's prompts exceed the judge's context (debate.context_tokens)"
+        )
     left_out = {**rollouts.left_out, **left_out}
-    left_out |= {"problems longer than the context": n} if (n := len(groups) - len(records)) else {}
+    left_out |= (
+        {"problems whose prompts exceed the judge's context": n} if (n := len(groups) - len(records)) else {}
+    )
     key, mixed = key_of(environment), [record for record in records if is_mixed(record)]
     found = {"all": figures(records, key), "mixed": figures(mixed, key)}
     count = sum(len(record.debate.personas) for record in records)

@@ -1,4 +1,4 @@
-"""``debate eval --pairs RUN``: judge the starred and labelled pairs of a run with any weights."""
+"""``debate eval --pairs RUN``: judge the starred and labeled pairs of a run with any checkpoint."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def judge_annotated(
         say(f"debate: note: {fault}")
     if not found.pairs:
         raise ValueError(
-            f"--pairs {run}: no starred or labelled pair has exactly one right side and a third solution; "
-            "debate inspect RUN star ID and label ID add some"
+            f"--pairs {run}: no starred or labeled pair has exactly one right side and a third solution; "
+            "add pairs with debate inspect RUN star ID or label ID LABEL"
         )
     judged: dict[str, list[Judgment]] = {}
     for subject in subjects:
@@ -49,7 +49,11 @@ def judge_annotated(
     gains = len(judged) > 1
     print_table([HEADS[: 4 + gains], *(row[: 4 + gains] for row in rows)], f"pairs of {run}")
     say = plain_console().print
-    left = f"; {found.left_out} others are left out: not exactly one side is right" if found.left_out else ""
+    left = (
+        f"; left out: {found.left_out} without exactly one right side, with equal texts or no third solution"
+        if found.left_out
+        else ""
+    )
     say(f"{counted(len(found.pairs), 'pair')} of {counted(len(found.problems), 'problem')}, ", end="")
     say(f"{found.by_hand} decided by a label, the others by gold{left}.")
     if json is not None:

@@ -52,7 +52,7 @@ COMMANDS: dict[str, Entry] = {
     "eval ladder": Entry("Evaluate", "eval:ladder", "compare debate with cheaper methods at equal cost"),
     "eval passrate": Entry("Evaluate", "passrate:passrate", "measure how often a policy solves each problem"),
     "eval regrade": Entry("Evaluate", "regrade:regrade", "grade stored replies in other modes"),
-    "judge": Entry("Evaluate", "judge:judge", "hold blind votes on the rollouts of any model"),
+    "judge": Entry("Evaluate", "judge:judge", "judge rollouts of any model by blind votes"),
     "solve": Entry("Ask", "solve:solve", "answer problems by a strategy"),
     "solve play": Entry("Ask", "play:play", "hold one debate, and show its votes and rewards"),
     "solve chat": Entry("Ask", "chat:chat", "chat with a model"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from shlex import quote
 from typing import Annotated
 from warnings import catch_warnings, simplefilter
 
@@ -56,7 +55,9 @@ def train(
     if settings.held_out.strategies:
         contenders_named(",".join(settings.held_out.strategies))
     if web and settings.sft.data:
-        raise ValueError("--web: supervised training has no debates; set logging.tensorboard or wandb")
+        raise ValueError(
+            "--web: supervised training has no debates; set logging.tensorboard or logging.wandb"
+        )
     if only is not None and not settings.stages:
         raise ValueError(f"stage={only}: the recipe has no stages; leave it out")
     _do(settings, Path(config), plan=plan, memory=memory, web=web, json=json, only=only)
@@ -86,8 +87,6 @@ def _do(
         say(*(stages or plan_lines(settings, where, memory, ranks)), sep="\n")
         return
     with _watched(settings, tell) if web and not ranks.index else nullcontext():
-        if not web and not settings.sft.data:
-            tell(f"to watch it: debate inspect {quote(settings.run.dir)} --web")
         if settings.stages:
             figures, by_alarm = train_stages(settings, only, say, tell)
         else:

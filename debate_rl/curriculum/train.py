@@ -200,6 +200,8 @@ def _say_start(session: Run, needs: list[Plan]) -> None:
         else:
             run = session.folder.path if session.step else None
             say(time_line(plan, run, here=True, model=session.model))
+    if left and not replies:
+        say(f"to watch it: debate inspect {quote(config.run.dir)} --web")
     if evaluates_first(session) and not replies:
         say(f"evaluating {counted(len(session.data.held_out), 'held-out problem')} before the first step")
 

@@ -134,7 +134,7 @@ def _annotations(rest: Sequence[str], options: LineOptions, store: RunStore, pri
     elif rows:
         printer.blocks([annotations_table(rows)])
     else:
-        printer.line("no stars, notes or labels; debate inspect RUN star ID gives one")
+        printer.line("no stars, notes or labels; debate inspect RUN star ID adds one")
     for fault in store.annotations().faults:
         printer.note(f"debate: note: {fault}")
 

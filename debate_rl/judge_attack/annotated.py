@@ -1,4 +1,4 @@
-"""Pairs of solutions that people starred or labelled, for any judge to compare."""
+"""Pairs of solutions that people starred or labeled, for any judge to compare."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from transcripts.annotations import Annotations, Place
 
 
 class AnnotatedPairs(NamedTuple):
-    """Pairs with their problems. ``by_hand``: how many have a right side by label and not by gold.
+    """Pairs with their problems. ``by_hand``: how many have their right side by a label, not by gold.
 
-    ``left_out``: starred and labelled pairs without exactly one right side, with equal texts, or without a
+    ``left_out``: starred and labeled pairs without exactly one right side, with equal texts, or without a
     third solution.
     """
 
@@ -33,10 +33,10 @@ class AnnotatedPairs(NamedTuple):
 
 
 def annotated_pairs(store: RunStore) -> AnnotatedPairs:
-    """Return the pairs of a run that are starred or labelled. Each is also judged in the opposite order.
+    """Return the pairs of a run that are starred or labeled. Each is also judged in the opposite order.
 
-    A starred debate has all pairs of solutions of one round; a starred turn, those that it is part of. The
-    label of a pair decides which side is right, otherwise the labels of both turns or else their grades.
+    A starred debate gives all pairs of solutions of the same round; a starred turn, those that it is part of.
+    The label of a pair decides which side is right; without one, each turn's label, or else its grade.
     Equal pairs are returned once.
     """
     given, found = store.annotations(), dict[tuple[str, ...], tuple[JudgePair, bool]]()
@@ -59,7 +59,7 @@ def annotated_pairs(store: RunStore) -> AnnotatedPairs:
 
 
 def _chosen(given: Annotations, id: str, record: Record) -> Iterator[Pair]:
-    """Yield the starred and labelled pairs of a debate in order."""
+    """Yield the starred and labeled pairs of a debate in order."""
     solutions = ballot_box(record.debate).solutions()
     marked = given.of(record, Place(id))
     starred = {turn for turn in solutions if "star" in given.of(record, Place(id, (turn,)))}
@@ -90,7 +90,11 @@ def _right_and_wrong(
 
 
 def _judge_pair(record: Record, right: TurnId, wrong: TurnId) -> JudgePair | None:
-    """Return the pair with the solution of a judge of it, else of another agent, or None without one."""
+    """Return the pair, with a third agent's solution as the judge's own.
+
+    It is that of an agent who voted on the pair, if any. None if a solution is missing or both sides have
+    equal texts.
+    """
     debate, strip = record.debate, prompts_of(record.debate.protocol).strip
     texts: Mapping[TurnId, str | None] = {
         turn.id: public_turn(turn, strip=strip).solution for turn in debate.turns

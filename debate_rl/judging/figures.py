@@ -1,4 +1,4 @@
-"""Figures of votes on rollouts: how many votes count and are right, and what choosing by them is worth."""
+"""Figures of votes on rollouts: how many are valid and right, and the accuracy of choosing by them."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from rewards.winner import best_voted
 from transcripts import Record
 
 TITLES = {
-    "votes_valid": "votes that count",
-    "votes_first": "votes for the solution shown first, without ties",
-    "votes_same_when_swapped": "votes that stay the same in reverse order",
-    "votes_right": "votes that are right",
-    "winner": "accuracy of the winner by votes",
+    "votes_valid": "valid votes",
+    "votes_first": "votes for the response shown first, without ties",
+    "votes_same_when_swapped": "votes that stay the same in swapped order",
+    "votes_right": "judge accuracy: right votes on decidable pairs",
+    "winner": "accuracy of the vote winner",
     "majority": "accuracy of the most frequent answer",
     "mean": "accuracy of one response",
     "best": "problems with a right response",
-    "winner_minus_majority": "winner minus most frequent answer",
-    "winner_minus_mean": "winner minus one response",
+    "winner_minus_majority": "vote winner minus most frequent answer",
+    "winner_minus_mean": "vote winner minus one response",
 }
 """The figures with their titles in the table. Differences are paired by problem."""
 Values = dict[str, list[float]]
@@ -93,7 +93,11 @@ def is_mixed(record: Record) -> bool:
 
 
 def by_problem(records: Sequence[Record]) -> list[Mapping[str, object]]:
-    """Return the votes on each problem for a JSON file, with one entry per response in lists."""
+    """Return the votes on each problem for a JSON file.
+
+    ``scores``, ``right`` and ``answers`` have one entry per response. A vote is [judge, first, second,
+    verdict]: 1 if the first is better, -1 if the second is, 0 for a tie, None without a valid vote.
+    """
     rows: list[Mapping[str, object]] = []
     for record in records:
         pairs = due_pairs_of(record.debate)

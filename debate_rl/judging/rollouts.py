@@ -246,6 +246,8 @@ def _add_row(reader: _Reader, row: Mapping[str, Any]) -> None:
     name, value = _field(reader, row, RESPONSE)
     several = isinstance(value, list) and all(isinstance(one, str) for one in value)
     texts = value if several else [value]
+    if not texts:
+        reader.left_out[WITHOUT[False]] += 1
     key, given = next(((one, row[one]) for one in REWARD if one in row), ("reward", None))
     rewards = given if several and isinstance(given, list) else [given] * len(texts)
     if len(rewards) != len(texts):

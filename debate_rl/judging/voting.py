@@ -2,8 +2,8 @@
 
 Every response is the solution of one agent in round 0. Then the judge votes with the ballots of a debate:
 each ballot shows two solutions as the work of others, and the pairs are drawn by Swiss rounds. A judge whose
-protocol has no final ballot was trained to compare all solutions while it writes its own; it votes so here
-too. Of two responses each ballot shows both, one of them as the judge's own.
+protocol has no final ballot was trained to compare all solutions while it writes its own; it votes in
+the same way here. If there are only two responses, each ballot shows both, one as the judge's own.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class GivenSolutions(WrappedPolicy):
 
 
 def ballot_protocol(judge: DebateConfig | None, responses: int) -> DebateConfig:
-    """Return the protocol for votes on this many responses by the ballots of a judge; None: without votes."""
+    """Return the protocol in which a judge votes on this many responses; no votes if ``judge`` is None."""
     if judge is None:
         judge = DebateConfig(num_agents=responses, num_rounds=1, final_ballot=False)
         return DebateConfig.model_validate(dict(_named(judge)) | {"untagged": True})

@@ -108,7 +108,7 @@ def _wandb_id(folder: Path) -> str:
 def steps_on_disk(folder: Path, id: str) -> int:
     """Return the first number of steps done that none of the run's .wandb files has.
 
-    A file has a beginning of what its process logged: a kill loses the rest.
+    A file has the first part of what its process logged. The rest is lost if the process is killed.
     """
     found = 0
     for path in folder.glob(f"wandb/*run-*-{id}/run-{id}.wandb"):

@@ -39,7 +39,7 @@ class Origin(Value, frozen=True):
     """The origin of a branch: a line of branches.jsonl.
 
     ``id``: of the branch in RUN/branches. ``debate``, ``seed``: of the stored debate. ``change``: in words.
-    ``weights``: the checkpoint that held later turns again, or "". ``persona``: whether a persona changed.
+    ``weights``: the checkpoint that regenerated later turns, or "". ``persona``: whether a persona changed.
     """
 
     id: str
@@ -53,7 +53,7 @@ class Origin(Value, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """The effect of a branch within its step, both times computed by the run's own scheme.
+    """The effect of a branch within its step. Both sides are recomputed under the run's configuration.
 
     ``before``, ``after``: the stored debate and its branch. ``others``: for each other debate of the group,
     its id and its advantages before and after.
@@ -134,7 +134,7 @@ def _merged(
 
 
 def effect_of(store: RunStore, scheme: Scheme, id: str, after: Record) -> Effect:
-    """Return the effect of a branch of a stored debate: its step is recomputed with both.
+    """Return the effect of a branch: the step is recomputed with the stored debate and with the branch.
 
     TranscriptError without such a debate.
     """
@@ -162,7 +162,10 @@ def effect_of(store: RunStore, scheme: Scheme, id: str, after: Record) -> Effect
 
 
 def store_branch(run: Path, record: Record, origin: Origin) -> Origin:
-    """Append a branch to RUN/branches and return its origin with its id. TranscriptError, OSError."""
+    """Append a branch to RUN/branches and return its origin with its id.
+
+    TranscriptError if the shard is damaged; OSError if it cannot be written, or if the folder is a link.
+    """
     folder = run / FOLDER
     if folder.is_symlink():  # a run of somebody else could write anywhere
         raise OSError(errno.EINVAL, "is a link", str(folder))

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from math import log
+from string import Template
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,14 @@ from debate_rl.metrics.intervals import Codes, Estimate, Numbered, Numbers
 from debate_rl.reports.estimators import NotEstimable, correlation, logistic, slope
 from debate_rl.reports.rows import NO_VOTE, Rows, Study
 from transcripts import Record
-from transcripts.filters.questions import with_filters
+from transcripts.filters.presets import PRESETS
 
 TABLES: dict[str, Any] = tomllib.loads(
-    with_filters((files("debate_rl.reports") / "tables.toml").read_text(encoding="utf-8"))
+    Template((files("debate_rl.reports") / "tables.toml").read_text(encoding="utf-8")).substitute(
+        {name: preset.filter for name, preset in PRESETS.items()}
+    )
 )
-"""The contents of tables.toml, in which ``@NAME`` stands for the filter of a question."""
+"""The contents of tables.toml, in which ``$NAME`` stands for a preset filter."""
 GROUPS = ("persona", "fault", "round", "agent", "length", "step", "level", "subject")
 """Groups for accuracy, strict accuracy and coverage, as in ``judge/accuracy/round/1``."""
 DECIDED = "judge.accuracy:>=0"

@@ -32,11 +32,11 @@ from debate_rl.reports.document import (
 from debate_rl.reports.document import row as cells
 from debate_rl.reports.figures import TABLES, less_half, own_work, pair_rows
 from debate_rl.reports.rows import NO_VOTE, Rows
-from transcripts.filters.questions import QUESTIONS
+from transcripts.filters.presets import PRESETS
 
 LEVEL = 0.02
 """Maximum fraction of pages with a false finding; with alarms of training, the fraction is .05."""
-WRONG_VOTES, WRONG_WINNER = QUESTIONS["wrong_vote"].filter, QUESTIONS["wrong_winner"].filter
+WRONG_VOTES, WRONG_WINNER = PRESETS["wrong_vote"].filter, PRESETS["wrong_winner"].filter
 MOST_IDS = 20
 """Maximum number of debates listed by id, newest first, if no filter can express them."""
 

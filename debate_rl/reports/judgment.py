@@ -69,7 +69,7 @@ def judgment_sections(judged: Judged, found: Sequence[Finding], *, prefix: str =
 
 
 def by_hand_sections(judged: Judged) -> list[Section]:
-    """Return the section that compares labels by hand with votes and gold, or [] without such labels."""
+    """Return the section that compares human labels with votes and gold grades, or [] without labels."""
     labels = [one for one in judged.by_hand if one["kind"] == "label" and not one["stale"] and one["problem"]]
     pairs = [one for one in labels if one["left_votes"] is not None]
     turns = [one for one in labels if one["left_votes"] is None and one["gold"] is not None]
@@ -87,7 +87,7 @@ def by_hand_sections(judged: Judged) -> list[Section]:
     ]
     compared = (
         ("votes that agree with the label of their pair", votes),
-        ("labels of pairs that name the right side, on pairs with exactly one", golds),
+        ("labels of decidable pairs that agree with gold", golds),
         ("labels of turns that agree with the gold grade", grades),
     )
     rows: list[tuple[Cell, ...]] = []

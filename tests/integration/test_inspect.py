@@ -1,5 +1,6 @@
 """``debate inspect`` of a trained run, in this process."""
 
+import io
 import json
 import re
 import shlex
@@ -137,7 +138,7 @@ def test_the_browser_and_the_command_line_have_one_documented_json(inspect, deba
     [
         ("ls.json?filter=winner:wron", 400, "winner must be one of"),
         ("ls.json?limit=0", 400, "limit='0' must be a whole number of 1 or more"),
-        ("ls.json?raw=1", 400, "raw is none of limit, after, newest, filter"),
+        ("ls.json?raw=1", 400, "unknown key raw; known: limit, after, newest, filter"),
         ("show.json", 400, "show: name a debate by step and index"),
         ("show.json?id=9.0", 404, "no debate 9.0"),
         ("show.json?id=0.0&prompts=yes", 400, "prompts='yes' must be 1"),
@@ -192,10 +193,10 @@ def test_export_says_what_it_wrote_and_what_more_there_is(debate_command, run, t
 def test_stars_notes_and_labels_are_written_listed_and_shown(inspect):
     assert inspect("run", "annotations") == (
         0,
-        "no stars, notes or labels; debate inspect RUN star ID gives one\n",
+        "no stars, notes or labels; debate inspect RUN star ID adds one\n",
         "",
     )
-    assert inspect("run", "star", "0.1") == (0, "star of 0.1 is 'yes'\n", "")
+    assert inspect("run", "star", "0.1") == (0, "0.1: star set\n", "")
     inspect("run", "note", "0.1/0.0", "line\x1b[31m")
     inspect("run", "label", "0.1/0.0", "wrong", "--json")
     _, out, _ = inspect("run", "annotations", "star:yes")
@@ -209,7 +210,7 @@ def test_stars_notes_and_labels_are_written_listed_and_shown(inspect):
     shown = inspect("run", "show", "0.1")[1]
     assert "\n★ starred\n" in shown
     assert "\nlabel: wrong · note: line<U+001B>[31m\n" in shown
-    assert inspect("run", "star", "0.1", "off")[1] == "star of 0.1 is removed\n"
+    assert inspect("run", "star", "0.1", "off")[1] == "0.1: star removed\n"
     inspect("run", "note", "0.1/0.0", "")
     inspect("run", "label", "0.1/0.0", "")
     assert inspect("run", "annotations", "--json")[1] == ""
@@ -278,6 +279,13 @@ def test_a_branch_held_by_the_weights_of_its_debate_is_the_same_debate(inspect, 
     assert all(old == new for turn in view["turns"] for old, new in turn["advantages"].values())
 
 
+def test_a_text_from_stdin_that_is_not_utf_8_is_refused(inspect, monkeypatch):
+    halves = io.TextIOWrapper(io.BytesIO(b"\xff"), "utf-8", "surrogateescape")  # as in the locale C
+    monkeypatch.setattr("sys.stdin", halves)
+    code, _, err = inspect("run", "branch", "1.1", "--turn", "2.1", "--text", "-")
+    assert (code, err) == (2, "debate: --text -: is not UTF-8\n")
+
+
 def test_a_branch_holds_later_turns_again_and_is_opened_by_its_id(inspect, folder, tmp_path):
     (tmp_path / "reply.txt").write_text("<solution>\\boxed{1}</solution>")
     command = ("run", "branch", "1.1", "--turn", "2.1", "--text", tmp_path / "reply.txt")
@@ -299,8 +307,8 @@ def test_a_branch_holds_later_turns_again_and_is_opened_by_its_id(inspect, folde
         (("--turn", "2.1"), "give one of --text FILE, --vote 'K7>M4' and --persona NAME"),
         ((), "name one debate and a turn"),
         (("--turn", "9.0", "--vote", "K7>M4"), "no turn 9.0; there are"),
-        (("--turn", "0.0", "--vote", "K7>M4"), "no vote on K7 and M4 was asked for"),
-        (("--turn", "0.0", "--persona", "Nobody"), "--persona Nobody: is none of"),
+        (("--turn", "0.0", "--vote", "K7>M4"), "was not asked to compare K7 and M4"),
+        (("--turn", "0.0", "--persona", "Nobody"), "--persona Nobody: must be one of"),
     ):
         code, _, err = inspect("run", "branch", "1.1", *words)
         assert (code, reason in err, err.count("\n")) == (2, True, 1)

@@ -52,7 +52,7 @@ def test_votes_on_the_rollouts_of_other_tools(judge, debate_command, name):
     assert found["figures"]["all"]["votes_valid"]["value"] == 1.0
     assert found["figures"]["all"]["mean"]["value"] == 0.5
     assert found["figures"]["all"]["winner"]["value"] == 0.5  # the shortest is right in one of two problems
-    assert "accuracy of the winner by votes" in out
+    assert "accuracy of the vote winner" in out
     assert "No vote counts" not in out
     assert out.splitlines()[-1] == "debate inspect votes"
     code, again, _, asked = judge(name, "--out", "votes")

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from debate import DebateConfig, Problem, hold_debate
-from debate.branch import NewPersona, NewText, branch_debate, is_held_on
+from debate.branch import NewPersona, NewText, branch_debate, needs_policy
 from debate.personas import Persona
 from debate.policies.scripted import Answers, ScriptedPolicy, scripted_debaters
 
@@ -65,7 +65,7 @@ def test_a_changed_text_keeps_what_did_not_read_it(drawn, text):
     before = [one for one in debate.turns if one.id.round < turn.round]
     assert list(branch.turns[: len(before)]) == before
     assert (branch.seed, branch.problem, branch.personas) == (debate.seed, PROBLEM, debate.personas)
-    if not is_held_on(debate, turn, NewText(text)):
+    if not needs_policy(debate, turn, NewText(text)):
         assert [one for one in branch.turns if one.id != turn] == [
             one for one in debate.turns if one.id != turn
         ]

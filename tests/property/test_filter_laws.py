@@ -27,7 +27,7 @@ from debate.types import (
     Vote,
 )
 from rewards import RewardConfig, Rewards, ballot_box, score_debate, valid_votes, voted_winner
-from transcripts import FilterError, Record, RunStore, compile_filter, write_step
+from transcripts import FilterError, Record, RunStore, TurnAdvantages, compile_filter, write_step
 from transcripts.causes import causes
 from transcripts.filters.fields import FIELDS
 from transcripts.filters.parse import All, Any, Not, parse
@@ -57,7 +57,12 @@ def record(rng: Random, step: int) -> Record:
     table = correct if rng.random() < 0.8 else None
     rewards = score_debate(debate, table, RewardConfig(judge_own=own))
     timing = Timing(1.0, rng.random()) if rng.random() < 0.5 else None
-    return Record(debate, step, problem.id, table, rewards if rng.random() < 0.8 else None, (), timing)
+    halves = (None, -1.5, 0.0, 0.5, 1.0)
+    advantages = tuple(TurnAdvantages(t.id, rng.choice(halves), rng.choice(halves)) for t in turns)
+    advantages = advantages if rng.random() < 0.8 else ()
+    return Record(
+        debate, step, problem.id, table, rewards if rng.random() < 0.8 else None, advantages, timing
+    )
 
 
 def turn(rng: Random, agent: int, round_: int, agents: int, ballot: bool) -> Turn:
@@ -129,6 +134,8 @@ def facts(place: str, one: Record) -> dict[str, object]:
         "truncated": sum(c.stop_reason == "length" for c in completions),
         "tokens": sum(token_counts(c)[1] for c in completions),
         **{f"reward.{name}": mean(one.rewards, name) for name in ("peer", "truth", "judge", "format")},
+        "advantage.generator": mean_advantage(one, "generator"),
+        "advantage.judge": mean_advantage(one, "judge"),
         "policy_version": debate.policy_version,
         "agents": debate.protocol.num_agents,
         "rounds": rounds,
@@ -224,6 +231,11 @@ def meets_number(node, found) -> bool:
     [number] = numbers
     ways = {"=": found == number, "<": found < number, "<=": found <= number}
     return (ways | {">": found > number, ">=": found >= number})[node.op]
+
+
+def mean_advantage(one: Record, name: str) -> float | None:
+    values = [value for part in one.advantages if (value := getattr(part, name)) is not None]
+    return float(sum(map(Fraction, values))) / len(values) if values else None
 
 
 VALUES = st.sampled_from(["0", "1", "2", "3", "0.5", "1.5", "-1", "40", "0.3333333333333333"])

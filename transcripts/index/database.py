@@ -29,7 +29,7 @@ from transcripts.files import reading, shard_paths
 from transcripts.index.facts import REALS, Facts, ProblemFacts
 
 INDEX, FULL_TEXT = "index.sqlite", "fulltext.sqlite"
-MARKS = {INDEX: (0x44424C54, 9), FULL_TEXT: (0x44424C57, 5)}
+MARKS = {INDEX: (0x44424C54, 10), FULL_TEXT: (0x44424C57, 5)}
 """PRAGMA application_id and user_version of our databases. A database with other values is rebuilt.
 
 The version covers the tables and the meaning of the facts.

@@ -84,6 +84,8 @@ class Facts(NamedTuple):
     reward_truth_n: int
     reward_judge_n: int
     reward_format_n: int
+    advantage_generator: float | None
+    advantage_judge: float | None
     seconds: float | None
 
 
@@ -145,6 +147,7 @@ def facts_of(record: Record) -> IndexEntry:
         ),
         **{f"flip_{name}": count for name, count in flips(graded).items()},
         **_reward_facts(rewards and of_truth_alone(rewards, correct, record.verdicts or None)),
+        **_advantage_facts(record),
         seconds=record.timing.seconds if record.timing else None,
     )
     personas = tuple(persona.name for persona in debate.personas)
@@ -178,3 +181,12 @@ def _reward_facts(rewards: Rewards | None) -> dict[str, Any]:
     known = {name: known_values(getattr(rewards, name)) if rewards else [] for name in STREAMS}
     means = {f"reward_{name}": fmean(values) if values else None for name, values in known.items()}
     return means | {f"reward_{name}_n": len(values) for name, values in known.items()}
+
+
+def _advantage_facts(record: Record) -> dict[str, Any]:
+    """Return the mean advantage of the solutions and of the comparisons, over the turns that have one."""
+    found: dict[str, Any] = {}
+    for name in ("generator", "judge"):
+        values = [value for part in record.advantages if (value := getattr(part, name)) is not None]
+        found[f"advantage_{name}"] = fmean(values) if values else None
+    return found

@@ -1,4 +1,4 @@
-"""A branch against its stored debate: answers, votes, rewards and advantages, old and new."""
+"""A branch compared with its stored debate: answers, votes, rewards and advantages, old and new."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class MovedTurn:
 
 @dataclass(frozen=True, slots=True)
 class BranchView:
-    """A branch against its stored debate. ``id``: of the branch, or "" if it is not stored."""
+    """A branch compared with its stored debate. ``id``: the branch's, or "" if it is not stored."""
 
     id: str
     debate: str
@@ -140,7 +140,7 @@ def branch_blocks(view: BranchView) -> list[Block]:
     same = view.weights and not any(turn.new for turn in view.turns)
     blocks: list[Block] = [
         Line((link, f", {view.change}{by}", *stored), name="origin"),
-        *([Line("the turns that were held again have the same texts", "faint")] if same else []),
+        *([Line("the regenerated turns have the same texts as before", "faint")] if same else []),
         *(Line(f"note: {note}", "notice", name="note") for note in view.notes),
         *_turns(view),
     ]
@@ -151,11 +151,11 @@ def branch_blocks(view: BranchView) -> list[Block]:
             link = Span(f"{one.id} {named(one.turn)}", link=to_turn(one.id, one.turn))
             rows.append((link, *_cells(one.advantages, parts)))
         table = Table(("turn", *(f">{name} advantage" for name in parts)), rows, name="moved", kind="plain")
-        about = f"{counted(len(view.others), 'turn')} of other debates of the group: new advantages"
-        why = Line("the branch changes the baseline or the spread that these turns share with it", "faint")
+        about = f"{counted(len(view.others), 'turn')} in the group's other debates with a changed advantage"
+        why = Line("the branch changes the baseline or scale that these turns share with it", "faint")
         blocks.append(Section(about, [why, table]))
     else:
-        blocks.append(Line("no advantage of another debate of the group changes", "faint", name="unmoved"))
+        blocks.append(Line("no advantage in the group's other debates changes", "faint", name="unmoved"))
     return [*blocks, Section("Votes and texts", comparison_blocks(view.comparison, changed=True))]
 
 
@@ -216,14 +216,12 @@ def vote_effect(store: RunStore, scheme: Scheme, id: str, turn: TurnId, vote: st
 
 
 def stored_branch(store: RunStore, scheme: Scheme, id: str) -> BranchView:
-    """Return a stored branch against its debate. TranscriptError if there is no such branch or debate."""
+    """Return a stored branch compared with its debate. TranscriptError if either is missing."""
     origin = next((one for one in origins_of(store.run) if one.id == id), None)
     if origin is None:
         raise TranscriptError(f"{store.run}: no branch {id!r}")
     if store.debate(origin.debate).debate.seed != origin.seed:
-        raise TranscriptError(
-            f"branch {id}: debate {origin.debate} is now another debate: the run was resumed"
-        )
+        raise TranscriptError(f"branch {id}: debate {origin.debate} was replaced when the run was resumed")
     return branch_view(origin, effect_of(store, scheme, origin.debate, read_branch(store.run, id)))
 
 
@@ -235,7 +233,7 @@ def branches_table(origins: Sequence[Origin]) -> Table:
         compared = to_debate(one.debate, "branch", one.turn, branch=one.id)
         link = Span(one.change, link=compared, name="branch-change")
         debate = Span(one.debate, link=to_debate(one.debate))
-        rows.append((link, debate, one.weights or "none held again", Span(name, link=to_debate(name))))
+        rows.append((link, debate, one.weights or "none regenerated", Span(name, link=to_debate(name))))
     return Table(("change", "of debate", "later turns by", "branch"), rows, name="branches", kind="plain")
 
 
@@ -276,7 +274,7 @@ def what_if_blocks(run: Path, record: Record, view: DebateView, turn: TurnId) ->
         blocks.append(Section("If this turn had voted otherwise", [Line(about, "faint"), table, *more]))
     start = ["debate", "inspect", str(run), "branch", view.id, "--turn", named(turn)]
     about = (
-        "A branch keeps the earlier turns, changes one thing, and holds the later turns again with the same "
+        "A branch keeps the earlier turns, changes one thing, and regenerates the later turns with the same "
         "seeds. These commands store it in the run. --weights names the checkpoint for the later turns: "
         "newest, best, start, or a step."
     )

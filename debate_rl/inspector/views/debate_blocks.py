@@ -181,7 +181,7 @@ def _numbers(view: DebateView, turn: TurnView) -> Iterator[tuple[str, Words]]:
     why = Span("why?", "page", to_debate(view.id, "why", turn.id), f"why-{named(turn.id)}")
     prompt = Span("prompt", "page", to_debate(view.id, "prompt", turn.id), f"prompt-{named(turn.id)}")
     tokens = Span("tokens", "page", to_debate(view.id, "tokens", turn.id))
-    branch = Span("what if?", "page", to_debate(view.id, "branch", turn.id), f"branch-{named(turn.id)}")
+    branch = Span("branch", "page", to_debate(view.id, "branch", turn.id), f"branch-{named(turn.id)}")
     yield "advantage", (" · ".join(advantages), "  ", why, " ", branch, " ", tokens, " ", prompt)
 
 

@@ -126,27 +126,30 @@ def groups_table(groups: Sequence[Group], chosen: Group) -> Table:
 
 
 CLOSE, MOST_REWARD = 1e-9, 1e12
-"""Minimum and maximum width of a histogram of rewards: less is rounding."""
+"""Minimum and maximum width of a histogram: less is rounding."""
+MEANS = (*(f"reward.{name}" for name in STREAMS), "advantage.generator", "advantage.judge")
+"""The filter fields that have a histogram."""
 
 
-def reward_histograms(groups: Sequence[Group]) -> list[Block]:
-    """Return a histogram for each reward stream whose means differ between the debates of the step.
+def histograms(groups: Sequence[Group]) -> list[Block]:
+    """Return a histogram of each mean reward and advantage that differs between the debates of the step.
 
     Each row leads to its debates.
     """
     found: list[Block] = []
-    for stream in STREAMS:
-        means = (getattr(row.facts, f"reward_{stream}") for group in groups for row in group.rows)
+    for field in MEANS:
+        means = (getattr(row.facts, field.replace(".", "_")) for group in groups for row in group.rows)
         values = [mean for mean in means if mean is not None]
         least, greatest = min(values, default=0.0), max(values, default=0.0)
         if not isclose(least, greatest, abs_tol=CLOSE) and greatest - least < MOST_REWARD:
             bins, rows = binned(values), list[Sequence[Words]]()
             most = max(size for _, _, size in bins)
             for low, high, size in bins:
-                filter = f"step:{groups[0].step} reward.{stream}:>={low!r} reward.{stream}:<{high!r}"
+                filter = f"step:{groups[0].step} {field}:>={low!r} {field}:<{high!r}"
                 link = Link(("debates",), (("filter", filter),)) if size else None
                 rows.append((f"{low:g} to {high:g}", Span(str(size), "", link, "bar", bar=size / most)))
-            found.append(Table((f"{stream} reward", "debates"), rows, name="histogram", kind="histogram"))
+            kind, of = field.split(".")
+            found.append(Table((f"{of} {kind}", "debates"), rows, name="histogram", kind="histogram"))
     return found
 
 

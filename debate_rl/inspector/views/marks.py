@@ -66,7 +66,7 @@ def annotations_table(rows: Iterable[dict[str, Any]]) -> Table:
         votes = [row[name] for name in VOTES]
         by_side = zip(votes, VOTES, strict=True)
         counts = " ".join(f"{count} {name.removesuffix('_votes')}" for count, name in by_side if count)
-        gold = "the debate is gone" if row["stale"] else grade(row["gold"]) if row["gold"] else ""
+        gold = "debate gone or replaced" if row["stale"] else grade(row["gold"]) if row["gold"] else ""
         value = shorten(" ".join(row["value"].split()), 200)
         shown.append([Span(row["id"], link=link), row["kind"], value, gold, counts, row["time"]])
     return Table(("on", "kind", "value", "gold", "votes", "at"), shown, name="annotations")

@@ -63,7 +63,7 @@ class DebatePrompts:
         """Return the prompt of a turn."""
         messages, why, changed = (), self.note, self._kept_before
         if changed is not None and turn.agent == changed.agent and turn.round < changed.round:
-            why = "this turn was kept: its prompt, with another persona, is in the stored debate"
+            why = "this turn was kept from the stored debate, which shows its prompt (with the old persona)"
         elif self._held is not None:
             try:
                 messages, why = self._held.prompt(turn).messages, ""

@@ -46,7 +46,9 @@ def action_json(request: PageRequest) -> Response:
     options = [one for one in READING[name].options if one != "raw"]
     for key, value in request.items:
         if key not in (*arguments, *options):
-            raise Mistake(f"{name}.json: {key} is none of {', '.join((*arguments, *options)) or 'its keys'}")
+            raise Mistake(
+                f"{name}.json: unknown key {key}; known: {', '.join((*arguments, *options)) or 'none'}"
+            )
         if key == "limit" and not request.whole_number(key):
             raise Mistake(f"{name}.json: {key}={value!r} must be a whole number of 1 or more")
         if key in FLAGS and value != "1":

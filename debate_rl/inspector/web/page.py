@@ -26,7 +26,7 @@ SHORTCUTS = (
     ("g o", "the debate's group"),
     *(("g d", "the debate, from one of its views"), ("v", "votes"), ("w", "why this reward")),
     *(("a", "answers"), ("s", "star the debate"), ("g p", "what is malformed"), ("g k", "tokens")),
-    ("g b", "what if: other votes, and branches"),
+    ("g b", "branch: change a vote, text or persona"),
     *(("g i", "prompts"), ("x", "the same problem in other steps"), ("?", "this help")),
 )
 TABS = (
@@ -39,7 +39,7 @@ TABS = (
 """The views of a debate: name, path, and key. A page shows those with content."""
 TURN_TABS = (
     ("Reward", "why", "w"),
-    ("What if?", "branch", "b"),
+    ("Branch", "branch", "b"),
     ("Tokens", "tokens", "k"),
     ("Prompt", "prompt", "i"),
 )

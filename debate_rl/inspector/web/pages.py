@@ -32,7 +32,7 @@ from debate_rl.inspector.views.group import (
     group_view,
     groups_of,
     groups_table,
-    reward_histograms,
+    histograms,
 )
 from debate_rl.inspector.views.identity import identity_line, parts_blocks, report_of, settings_blocks
 from debate_rl.inspector.views.marks import Marker
@@ -56,12 +56,12 @@ from transcripts.annotations import KINDS, Place
 from transcripts.errors import FieldError
 from transcripts.filters.fields import FIELDS
 from transcripts.filters.parse import quoted
-from transcripts.filters.questions import QUESTIONS
+from transcripts.filters.presets import PRESETS
 from transcripts.record import named
 
 Page: TypeAlias = Callable[[PageRequest], Response]
 ReadBlocks: TypeAlias = Callable[[PageRequest, Record, DebateView, TurnId], Iterable[Block]]
-PAGE, SHOWN_STEPS = 50, 200
+PAGE, SHOWN_STEPS = 50, 100
 """Number of debates or pairs per page, and of steps per page."""
 MOST_TURNS, MOST_TOKENS = 60, 700
 MOST_CELLS = 700
@@ -91,7 +91,7 @@ def steps(request: PageRequest) -> Response:
         blocks.append(Section(counted(len(damage), "damaged place"), lines, name="damage", folded=True))
     if len(judged_steps(run.path)) > 1:
         blocks.append(Line(Span("Attacks on the judge", link=Link(("pairs",))), name="judged"))
-    blocks += _questions(request, links.filter)
+    blocks += _presets(request, links.filter)
     blocks.append(Section("", [], kind="course", id="course"))
     ids = [f"step-{row.step}" for row in rows[:SHOWN_STEPS]]
     table = table_of(STEPS, rows[:SHOWN_STEPS], name="steps", row_name="step", ids=ids, body="rows")
@@ -107,13 +107,13 @@ def _step(row: StepRow) -> int:
     return -1 if row.step is None else row.step
 
 
-def _questions(request: PageRequest, within: str) -> list[Block]:
-    """Return the ready-made questions as links with their counts among the debates of a filter.
+def _presets(request: PageRequest, within: str) -> list[Block]:
+    """Return the preset filters as links with their counts among the debates that match ``within``.
 
-    The question of the filter itself is marked, and its link takes it away.
+    A preset that ``within`` contains is marked, and its link removes it.
     """
     chosen = ""
-    for asked in (question.filter for question in QUESTIONS.values()):
+    for asked in (preset.filter for preset in PRESETS.values()):
         if within == asked:
             chosen, within = asked, ""
         elif within.startswith(f"{asked} (") and within.endswith(")"):
@@ -124,12 +124,12 @@ def _questions(request: PageRequest, within: str) -> list[Block]:
     if counts is None:
         return []
     words: list[Span | str] = ["Debates in which "]
-    for (text, asked), count in zip(QUESTIONS.values(), counts, strict=True):
+    for (text, asked), count in zip(PRESETS.values(), counts, strict=True):
         both = f"{asked} ({within})" if within else asked
         link = Link(("debates",), (("filter", within if asked == chosen else both),)) if count else None
         style = "chip on" if asked == chosen else "chip" if count else "chip none"
-        words += [Span(f"{text} · {count:,}", style, link, "question"), " "]
-    return [Line(words, "chips", name="questions")]
+        words += [Span(f"{text} · {count:,}", style, link, "preset"), " "]
+    return [Line(words, "chips", name="presets")]
 
 
 def step_groups(request: PageRequest) -> Response:
@@ -139,17 +139,14 @@ def step_groups(request: PageRequest) -> Response:
         raise NotFound("the address names no step: step=NUMBER")
     groups = groups_of(request.store, step)
     chosen = group_named(groups, request.query.get("problem", ""))
-    bars = reward_histograms(groups)
-    about = "Mean reward of each debate; a number leads to its debates"
     blocks = [
         *group_blocks(group_view(request.store, chosen)),
         Section("Groups of the step", [groups_table(groups, chosen)]),
-        *(
-            [Section("Rewards of the step", [Line(about, "faint"), Section("", bars, kind="histograms")])]
-            if bars
-            else []
-        ),
     ]
+    if bars := histograms(groups):
+        about = Line("Mean reward or advantage of each debate; a number leads to its debates", "faint")
+        drawn = Section("", bars, kind="histograms")
+        blocks.append(Section("Rewards and advantages of the step", [about, drawn]))
     held = request.look("held", lambda store: [row.step for row in store.steps("") if row.step is not None])
     near = {"prev": max((one for one in held if one < step), default=None)}
     near |= {"next": min((one for one in held if one > step), default=None)}
@@ -230,7 +227,7 @@ def debate_list(request: PageRequest) -> Response:
     counts = {"total": total, "matching": _matching(request) if links.filter else total, "steps": None}
     blocks: list[Block] = [table_of(DEBATES, rows, name="debates", row_name="row", ids=ids, body="rows")]
     none = Line("No debate matches." if links.filter else "No debate yet.", name="none")
-    blocks = [*_questions(request, links.filter), *(blocks if rows else [none, *blocks])]
+    blocks = [*_presets(request, links.filter), *(blocks if rows else [none, *blocks])]
     return show(request, "debates", "Debates", blocks, counts=counts, order=order, live=live, pages=pages)
 
 
@@ -340,7 +337,7 @@ def mark(request: PageRequest, form: Mapping[str, str]) -> Response:
     """Give the debate or a part of it a star, label or note, and return to the page."""
     kind, id, value = (form.get(name, "") for name in ("kind", "id", "value"))
     if kind not in KINDS or Place.of(id).debate != request.id:
-        raise FieldError("kind" if kind not in KINDS else "id", "is not of this page")
+        raise FieldError("kind" if kind not in KINDS else "id", "does not belong to this page")
     plain = value.replace("\r\n", "\n")  # browsers send lines of text with \r\n
     request.store.annotate(kind, id, plain)
     anchor = form.get("anchor", "")
@@ -435,7 +432,7 @@ def _tokens(request: PageRequest, record: Record, view: DebateView, turn: TurnId
 
 def _why(request: PageRequest, record: Record, view: DebateView, turn: TurnId) -> list[Block]:
     if ":" in request.id:
-        raise NotFound(f"debate {request.id} is not of the training, whose rewards this page explains")
+        raise NotFound(f"debate {request.id} is not from training; this page explains training rewards")
     config, note = config_of(request.store.run)
     return why_blocks(why(request.store, config, request.id, turn, note=note))
 
@@ -444,7 +441,7 @@ def _branch(request: PageRequest, record: Record, view: DebateView, turn: TurnId
     """Return the effect of another vote or of a stored branch, or the ways to branch the debate at a turn."""
     store, vote, branch = request.store, request.query.get("vote", ""), request.query.get("branch", "")
     if ":" in request.id:
-        raise NotFound(f"debate {request.id} is not of the training: it cannot be branched")
+        raise NotFound(f"debate {request.id} is not from training, so it cannot be branched")
     config, note = config_of(store.run)
     if not vote and not branch:
         notes = [Line(f"note: {note}", "notice", name="note")] if note else []
@@ -490,7 +487,7 @@ PAGES: dict[str, Page] = {
     ),
     "/run/{name}/debate/{id}/tokens": debate_page("tokens", "Tokens", _tokens, of_turn=True),
     "/run/{name}/debate/{id}/why": debate_page("why", "Why this reward?", _why, of_turn=True),
-    "/run/{name}/debate/{id}/branch": debate_page("branch", "What if?", _branch, of_turn=True),
+    "/run/{name}/debate/{id}/branch": debate_page("branch", "Branch", _branch, of_turn=True),
     "/run/{name}/debate/{id}/prompt": debate_page("prompt", "Prompt", _prompt, of_turn=True),
     "/run/{name}/across": same_problem,
     "/run/{name}/pairs": judge_pairs,

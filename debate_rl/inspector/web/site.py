@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from debate_rl.inspector.runs import FoundRun, find_runs, run_at
 from transcripts import RunStore, TranscriptError, compile_filter
-from transcripts.filters.questions import QUESTIONS
+from transcripts.filters.presets import PRESETS
 
 FRESH_S, PATIENCE_S, LOOK_S = 1.0, 0.5, 0.1
 """Minimum seconds between checks for new files; maximum seconds to wait for an index, and for a search."""
@@ -49,9 +49,9 @@ class _Served:
     lock: Lock = field(default_factory=Lock)
 
 
-def _counted(store: RunStore, within: str, *version: int) -> list[int]:
-    """Return how many debates match each question. ``version`` changes with the debates and annotations."""
-    return store.counts([question.filter for question in QUESTIONS.values()], within)
+def _counted(store: RunStore, within: str, version: tuple[int, ...]) -> list[int]:
+    """Return how many debates match each preset filter in a version of the store."""
+    return store.counts([preset.filter for preset in PRESETS.values()], within)
 
 
 class Site:
@@ -166,7 +166,7 @@ class Site:
             with RunStore.open(store.run) as own:
                 return work(own)
 
-        known = (name, filter, key, store.count(), store.annotations().lines)
+        known = (name, filter, key, store.version())
         with self._lock:
             if known not in self._answers:
                 while len(self._answers) >= KEPT_ANSWERS:
@@ -179,11 +179,11 @@ class Site:
             raise Busy("searching the texts") from None
 
     def counts(self, name: str, within: str) -> list[int] | None:
-        """Return how many debates of a filter match each of ``QUESTIONS``; None if it searches words."""
+        """Return how many debates of a filter match each of ``PRESETS``; None if it searches words."""
         if compile_filter(within).words:
             return None
         store = self.store(name)
-        return self._counted(store, within, store.count(), store.annotations().lines)
+        return self._counted(store, within, store.version())
 
     def _index(self, store: RunStore) -> None:
         """Index the words in small steps, so that the server can stop at any time."""

@@ -12,7 +12,7 @@ from debate.branch import (
     NewText,
     NewVote,
     branch_debate,
-    is_held_on,
+    needs_policy,
     read_vote,
     with_change,
 )
@@ -52,7 +52,7 @@ def test_a_new_vote_replaces_every_vote_on_the_pair_and_nothing_else(debate):
     assert branch.turns == debate.turns
     others = [vote for vote in debate.votes if vote.judge != judge]
     assert [vote for vote in branch.votes if vote.judge != judge] == others
-    assert not is_held_on(debate, judge, NewVote(a, b, "tie"))
+    assert not needs_policy(debate, judge, NewVote(a, b, "tie"))
     assert asyncio.run(branch_debate(debate, judge, NewVote(a, b, "tie"))) == with_change(
         debate, judge, NewVote(a, b, "tie")
     )
@@ -76,9 +76,9 @@ def test_a_new_text_is_parsed_again_with_its_votes(debate):
 
 def test_only_what_reads_a_change_is_held_again(debate):
     text = NewText("<solution>\\boxed{1}</solution>")
-    assert is_held_on(debate, TurnId(0, 1), text)  # the final ballot reads round 1
-    assert not is_held_on(debate, TurnId(0, 2), text)
-    assert is_held_on(debate, TurnId(0, 2), NewPersona(Persona("A", "x")))
+    assert needs_policy(debate, TurnId(0, 1), text)  # the final ballot reads round 1
+    assert not needs_policy(debate, TurnId(0, 2), text)
+    assert needs_policy(debate, TurnId(0, 2), NewPersona(Persona("A", "x")))
     policy = ScriptedPolicy(said, version=9)
     asyncio.run(branch_debate(debate, TurnId(0, 1), text, policy))
     assert [tuple(request.turn) for request in policy.requests] == [(0, 2), (1, 2), (2, 2)]
@@ -92,13 +92,17 @@ def test_only_what_reads_a_change_is_held_again(debate):
     [
         ((7, 0), NewText("x"), "no turn 7.0; there are 0.0, 1.0, 2.0, 0.1"),
         ((0, 0), NewText("x" * (LONGEST + 1)), "the new text has 100,001 characters; at most 100,000"),
-        ((0, 0), NewVote("K7", "Q2", "left"), "turn 0.0: no vote on K7 and Q2 .* could compare nothing"),
+        (
+            (0, 0),
+            NewVote("K7", "Q2", "left"),
+            "turn 0.0: was not asked to compare K7 and Q2; it could compare nothing",
+        ),
         (
             (0, 1),
             NewVote("Z9", "Q2", "left"),
-            "turn 0.1: no vote on Z9 and Q2 was asked for; it could compare",
+            "turn 0.1: was not asked to compare Z9 and Q2; it could compare",
         ),
-        ((0, 1), NewText("x"), "the turns after 0.1 are held again, which needs a policy"),
+        ((0, 1), NewText("x"), "the turns after 0.1 are regenerated, which needs a policy"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_one_line(debate, turn, change, why):
@@ -123,7 +127,7 @@ def test_the_vote_that_was_cast_is_no_change(debate):
     [(left, outcome, right)] = outcomes(debate, judge)
     assert outcome == "left"
     for same in (NewVote(left, right, "left"), NewVote(right, left, "right")):
-        with pytest.raises(BranchError, match=f"this is its vote on {same.left} and"):
+        with pytest.raises(BranchError, match=f"its vote on {same.left} and .* is already this one"):
             with_change(debate, judge, same)
 
 

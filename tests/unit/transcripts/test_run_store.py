@@ -10,7 +10,7 @@ import pytest
 from debate.types import TurnId
 from transcripts import RunStore, ShardWriter, TranscriptError, write_step
 from transcripts.codec import without_tokens
-from transcripts.filters.questions import QUESTIONS
+from transcripts.filters.presets import PRESETS
 from transcripts.index.database import FULL_TEXT, INDEX, cache_folder
 from transcripts.store import seal_shard, set_aside_from
 
@@ -52,8 +52,8 @@ def test_debates_are_listed_and_read_by_id(run, step_records):
         assert store.refresh() == 0
 
 
-def test_questions_are_counted_in_one_pass(run):
-    filters = [question.filter for question in QUESTIONS.values()]
+def test_presets_are_counted_in_one_pass(run):
+    filters = [preset.filter for preset in PRESETS.values()]
     with RunStore.open(run) as store:
         for within in ("", "step:1", "winner:wrong", "text:solution winner:right"):
             both = [f"{filter} ({within})" if within else filter for filter in filters]
@@ -267,3 +267,18 @@ def test_words_follow_each_other_in_one_message(tmp_path, step_records):
         found = {text: [int(row.step) for row in store.debates(text)] for text in wanted}
         assert found == wanted
         assert {text: store.count(text) for text in wanted} == {t: len(steps) for t, steps in wanted.items()}
+
+
+def test_the_version_changes_when_other_debates_replace_a_step_and_with_annotations(tmp_path, step_records):
+    other = [replace(record, step=0) for record in step_records(1)]
+    write_step(tmp_path, 0, step_records(0))
+    with RunStore.open(tmp_path) as store:
+        versions = [store.version(), store.version()]
+        set_aside_from(tmp_path, 0)
+        write_step(tmp_path, 0, other)
+        store.refresh()
+        versions.append(store.version())
+        store.annotate("star", "0.1", "yes")
+        versions.append(store.version())
+    assert versions[0] == versions[1]
+    assert len(set(versions)) == 3

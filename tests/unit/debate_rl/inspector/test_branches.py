@@ -128,7 +128,7 @@ def test_a_branch_of_a_debate_that_a_resumed_run_replaced_is_refused(store, reco
     origin = replace(origin_of(record, "5.1", JUDGE, change), seed=1)
     after = replace(record, debate=with_change(record.debate, JUDGE, change))
     store_branch(store.run, after, origin)
-    with pytest.raises(TranscriptError, match=r"branch 5\.0: debate 5\.1 is now another debate"):
+    with pytest.raises(TranscriptError, match=r"branch 5\.0: debate 5\.1 was replaced"):
         stored_branch(store, SCHEME, "5.0")
 
 

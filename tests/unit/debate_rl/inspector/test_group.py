@@ -10,7 +10,7 @@ from debate_rl.inspector.views.group import (
     group_view,
     groups_of,
     groups_table,
-    reward_histograms,
+    histograms,
 )
 from transcripts import RunStore, TranscriptError, TurnAdvantages, write_step
 
@@ -75,7 +75,7 @@ def test_the_first_group_with_right_and_wrong_answers_is_shown_first(store):
 def test_rounding_and_absurd_rewards_have_no_histogram(store, means):
     row = groups_of(store, 0)[0].rows[0]
     facts = [replace_facts(row, mean) for mean in means]
-    assert reward_histograms([Group(0, facts)]) == []
+    assert histograms([Group(0, facts)]) == []
 
 
 def replace_facts(row, mean):

@@ -64,6 +64,11 @@ def test_lines_of_json_in_several_spellings(read):
     assert third.responses[0].text == ""
 
 
+def test_a_line_without_responses_is_counted(read):
+    found = read(ROW, {"question": "2 + 2?", "responses": []})
+    assert (len(found.groups), dict(found.left_out)) == (1, {"rollouts without a reply": 1})
+
+
 def test_the_index_of_a_choice_is_its_letter(read):
     cities = {"question": "Capital?", "response": "B", "choices": ["Rome", "Paris"]}
     found = [read(cities | {"answer": gold}).groups[0].problem.answer for gold in (1, "B", "Paris")]

@@ -131,7 +131,7 @@ def test_labels_by_hand_are_compared_with_votes_and_gold():
         label("0.2/1.0", "yes", "c", "right", kind="star"),
     ]
     [section] = by_hand_sections(Judged("run", Study(), (), by_hand=rows))
-    assert section.about == "3 pairs and 3 turns that people labelled: agreement with votes and gold grades"
+    assert section.about == "3 pairs and 3 turns that people labeled: agreement with votes and gold grades"
     found = [[cell.text for cell in row] for row in section.parts[0].rows]
     assert [(row[1], *row[3:]) for row in found] == [
         ("0.571", "7", "3"),

@@ -205,8 +205,8 @@ def test_a_form_of_the_page_stars_and_returns_to_it(serve, run):
 @pytest.mark.parametrize(
     ("form", "status", "words"),
     [
-        ({"kind": "crown"}, 422, "kind: is not of this page"),
-        ({"id": "0.2"}, 422, "id: is not of this page"),
+        ({"kind": "crown"}, 422, "kind: does not belong to this page"),
+        ({"id": "0.2"}, 422, "id: does not belong to this page"),
         ({"id": "x" * 100}, 422, "expected a debate 12.3"),
         ({"kind": "label", "id": "0.1/0.0", "value": "tie"}, 422, "must be right or wrong"),
         ({"value": "x" * 300_000}, 413, "at most 262,144 bytes"),
@@ -457,7 +457,7 @@ def linked(page: str, testid: str) -> dict[str, str]:
 
 
 def test_a_wrong_vote_is_two_clicks_from_the_run_and_its_cost_one_more(small):
-    asked = linked(small.get("/run/run/").text, "question")
+    asked = linked(small.get("/run/run/").text, "preset")
     with RunStore.open(small.site.run("run").path) as store:
         wrong = [row.id for row in store.debates("vote:wrong")]
     [there] = [url for words, url in asked.items() if words == f"a vote was wrong · {len(wrong)}"]
@@ -471,15 +471,15 @@ def test_a_wrong_vote_is_two_clicks_from_the_run_and_its_cost_one_more(small):
     assert "its votes: " in Reader(small.get(cost).text).text
 
 
-def test_questions_count_within_a_filter_and_are_taken_back(small):
+def test_presets_count_within_a_filter_and_are_taken_back(small):
     page = small.get("/run/run/debates?filter=step%3A1").text
     with RunStore.open(small.site.run("run").path) as store:
         cyclic = store.count("cycle:yes step:1")
-    url = linked(page, "question")[f"votes formed a cycle · {cyclic}"]
+    url = linked(page, "preset")[f"votes formed a cycle · {cyclic}"]
     assert url == "/run/run/debates?filter=cycle%3Ayes+%28step%3A1%29"
-    back = linked(small.get(url).text, "question")[f"votes formed a cycle · {cyclic}"]
+    back = linked(small.get(url).text, "preset")[f"votes formed a cycle · {cyclic}"]
     assert back == "/run/run/debates?filter=step%3A1"
-    assert 'data-testid="questions"' not in small.get("/run/run/debates?filter=text%3Asolution").text
+    assert 'data-testid="presets"' not in small.get("/run/run/debates?filter=text%3Asolution").text
     typed = quote("vote:wrong (step:1) OR (step:2)")  # its parentheses are two pairs
     assert small.get(f"/run/run/debates?filter={typed}").status_code == 200
 
