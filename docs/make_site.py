@@ -79,7 +79,7 @@ def api_pages(table: str) -> dict[str, str]:
         pages.setdefault(library, f"{FOUND_LAST}# API: {library}\n")
         pages[library] += f"\n## {module}\n" + "".join(
             f"\n::: {module}.{name}\n"
-            for name in names.split(", ")
+            for name in sorted(names.split(", "), key=lambda name: name.endswith("Error"))
             if (module, name) != ("learner", "losses")
         )
     return pages

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 
 from debate.settings import did_you_mean
 from debate_rl.commands.console import plain_console
@@ -32,7 +33,7 @@ def inspect(
         list[str] | None,
         typer.Argument(
             metavar="[ACTION] [ARGS]",
-            help=", ".join(f"{name} {one.arguments}".strip() for name, one in ACTIONS.items())
+            help=escape(", ".join(f"{name} {one.arguments}".strip() for name, one in ACTIONS.items()))
             + ". Default: the terminal application, or ls if there is no terminal. Each action "
             "has a help page: debate inspect ls --help.",
         ),

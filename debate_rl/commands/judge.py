@@ -86,6 +86,9 @@ def judge(
     lines = [[title, *(_cell(of, name) for of in found.values())] for name, title in TITLES.items()]
     print_table([head, *(line for line in lines if any(line[1:]))], align="lll")
     say("Shares with 95% intervals clustered by problem.")
+    valid = found["all"].get("votes_valid")
+    if valid is not None and valid.value == 0:
+        say("No vote counts: no reply of the judge has a valid comparison, so winners are drawn by lot.")
     for why, number in left_out.items():
         say(f"left out: {number} {why}")
     say(f"debate inspect {folder}")

@@ -53,6 +53,7 @@ def test_votes_on_the_rollouts_of_other_tools(judge, debate_command, name):
     assert found["figures"]["all"]["mean"]["value"] == 0.5
     assert found["figures"]["all"]["winner"]["value"] == 0.5  # the shortest is right in one of two problems
     assert "accuracy of the vote winner" in out
+    assert "No vote counts" not in out
     assert out.splitlines()[-1] == "debate inspect votes"
     code, again, _, asked = judge(name, "--out", "votes")
     assert (code, again, asked) == (0, out, [])
@@ -65,6 +66,13 @@ def test_votes_on_the_rollouts_of_other_tools(judge, debate_command, name):
     code, out, err, _ = judge(name, "--out", "votes", "--seed", "2")
     assert code == 2
     assert "contains an evaluation with other seeds" in err
+
+
+def test_a_judge_that_writes_no_vote_is_called_out(judge, monkeypatch):
+    monkeypatch.setitem(globals(), "prefers_short", lambda request: "no idea")
+    code, out, err, _ = judge("traces.jsonl", "--out", "votes")
+    assert code == 0, err
+    assert "No vote counts: no reply of the judge has a valid comparison" in out
 
 
 @pytest.mark.parametrize("name", ["traces.jsonl", "sums.eval", "sums.json"])

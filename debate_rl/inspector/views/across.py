@@ -410,9 +410,9 @@ def comparison_blocks(both: Comparison, *, changed: bool = False) -> list[Block]
     votes: list[Block] = []
     for vote in both.votes[:MOST_VOTES]:
         first, second, judge = map(both.spelled, (vote.first, vote.second, vote.judge))
-        said = {None: "no vote", "tie": "a tie", "first": f"{first} won", "second": f"{second} won"}
-        change = f"{said[vote.before]}, then {said[vote.after]} ({vote.kind})"
-        votes.append(Line(f"judge {judge} on {first} and {second}: {change}"))
+        said = {"tie": f"{first} = {second}", "first": f"{first} > {second}", "second": f"{second} > {first}"}
+        was, now = (said.get(side or "", "no vote") for side in (vote.before, vote.after))
+        votes.append(Line(f"vote of {judge} ({vote.kind}): {was}  →  {now}"))
     blocks.append(Section(f"votes: {both.same_votes} equal, {len(both.votes)} different", votes))
     turns = [turn for turn in both.turns if not changed or turn.alike < 1]
     return [*blocks, *(_difference(both, turn) for turn in turns)]

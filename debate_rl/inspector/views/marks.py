@@ -31,7 +31,7 @@ class Marker:
         return self._marks((), f"debate {self._id}", whole=True)
 
     def turn(self, view: DebateView, turn: TurnId) -> Marks | None:
-        """Return the marks of a turn. Only a solution can be labelled."""
+        """Return the marks of a turn. Only a solution can be labeled."""
         held = view.turn(turn)
         solves = held is not None and not held.ballot and held.targets is None
         choices = tuple((word, word) for word in LABELS["turn"]) if solves else ()

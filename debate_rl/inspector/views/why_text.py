@@ -186,7 +186,7 @@ def why_blocks(why: Why) -> list[Block]:
         verdict = Span("all numbers equal the stored values", "right")
     if False in badges:
         verdict = Span(f"{badges.count(False)} of {len(badges)} numbers differ from stored values", "wrong")
-    blocks: list[Block] = [Line(why.sentence, "sentence", name="sentence")]
+    blocks: list[Block] = [Line((Span("advantage: ", "faint"), why.sentence), "sentence", name="sentence")]
     blocks += [Line(f"note: {note}", "notice", name="note") for note in why.notes]
     blocks += [Line(verdict, name="matches")]
     peer, truth, judge, form = why.peer, why.truth, why.judge, why.format
@@ -230,15 +230,26 @@ def _part(why: Why, name: str, title: str, facts: Mapping[str, Any], **numbers: 
     for reason, detail in facts.get("failures", ())[:MOST_ROWS]:
         blocks.append(Line((f"malformed: {reason.replace('_', ' ')} ", Span(detail, "code"))))
     for key in ("votes", "opponents", "members"):
-        if facts.get(key):
-            blocks += _rows(why, key, facts[key])
+        if rows := facts.get(key):
+            if key == "members" and facts["name"] not in GRADED:
+                rows = [{about: value for about, value in row.items() if about != "right"} for row in rows]
+            blocks += _rows(why, key, rows)
     shown = [(about, facts[key]) for key, about in numbers.items() if facts[key] is not None]
     blocks += [Line((f"{about}: ", *_number(number))) for about, number in shown]
     return Section(title, blocks, name=f"why-{name}")
 
 
 CAPTIONS = {"votes": "by vote", "opponents": "by opponent", "members": "by turn of the group"}
-HEADS = {"left_right": "sides are", "why_not": "why not", "line": "the judge's line", "ties": ">ties"}
+HEADS = {
+    "left_right": "sides are",
+    "why_not": "why not",
+    "line": "the judge's line",
+    "ties": ">ties",
+    "id": "debate",
+    "this": "this turn",
+}
+GRADED = ("peer", "truth", "mixed")
+"""The streams that reward solutions. In groups of other streams the grades of solutions say nothing."""
 
 
 def _rows(why: Why, name: str, rows: Sequence[Facts]) -> list[Block]:

@@ -51,7 +51,7 @@
     const options = {
       width: plot.canvas.clientWidth || 400, height: 190, series,
       scales: { x: { time: false }, y: { range: (_, low, high) => plot.range(low, high) } },
-      axes: [{ ...axis, label: "step", labelSize: 18, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000],
+      axes: [{ ...axis, label: "step", labelSize: 18, size: 30, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000],
         values: (_, steps) => steps.map(named) }, axis],
       cursor: { sync: { key: "steps" }, drag: { x: true, y: false } },
       legend: { live: true },

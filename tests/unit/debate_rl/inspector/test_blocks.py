@@ -143,6 +143,6 @@ def test_two_debates_compared_without_colour():
     shown = plain(across.comparison_blocks(both))
     assert "other personas\n[-only 0.1-]  {+only 4.2+}" in shown
     assert "answer: 4 ✓ right → 5 ✗ wrong" in shown
-    assert "Careful, round 0 won, then agent 1, round 0 won (reversed)" in shown
-    assert ": no vote, then a tie (new)" in shown
+    assert "(reversed): Careful, round 0 > agent 1, round 0  →  agent 1, round 0 > Careful, round 0" in shown
+    assert "(new): no vote  →  Careful, round 0 = agent 2, round 0" in shown
     assert "so [-4-]{+5\n    or 6+}" in shown

@@ -310,6 +310,9 @@ def test_sides_that_are_weighed_alike_show_their_weight(tmp_path):
     assert judge.advantage.formula == "(5 / (2 * 2)) * (1.0 - 0.0) / 1.0001"
     assert judge.advantage.value == pytest.approx(1.25 / 1.0001)
     assert found.matches is True
+    shown = lines(found)
+    head = next(line for line in shown[shown.index("by turn of the group") :] if "persona" in line)
+    assert head.split() == ["debate", "turn", "persona", "value", "this", "turn"]  # no grades of solutions
 
 
 def test_it_begins_with_one_sentence_that_adds_up(tmp_path):
@@ -331,7 +334,7 @@ def test_it_begins_with_one_sentence_that_adds_up(tmp_path):
     assert said(TurnId(1, 1)) == f"+1.54 = +1.22 (1 of 1 decidable vote right) {voted} + 0.01 (rounding)"
     assert said(A, None) == "+1.12 = +0.25 (3 of 4 votes preferred it) + 0.87 (right)"  # as stored
     assert lines(explained(tmp_path, config, "0.0", A))[:2] == [
-        said(A),
+        f"advantage: {said(A)}",
         "all numbers equal the stored values",
     ]
 
