@@ -15,6 +15,8 @@ import sys
 import tempfile
 import traceback
 import types
+from importlib.machinery import PathFinder
+from typing import Any
 
 _BYTES = 4  # maximum number of bytes of a UTF-8 character
 
@@ -97,6 +99,27 @@ def _seed() -> None:
     numpy = sys.modules.get("numpy")
     if numpy is not None:
         numpy.random.seed(0)
+    else:
+        sys.meta_path.insert(0, _NumpySeeder())
+
+
+class _NumpySeeder:
+    """Seed numpy when a program is the first to import it."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        if name != "numpy.random":
+            return None
+        sys.meta_path.remove(self)
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is not None and spec.loader is not None:
+            execute = spec.loader.exec_module
+
+            def execute_and_seed(module: Any) -> None:
+                execute(module)
+                module.seed(0)
+
+            spec.loader.exec_module = execute_and_seed
+        return spec
 
 
 def _open_streams(output: int) -> None:
