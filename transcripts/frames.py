@@ -155,5 +155,6 @@ COLUMNS: Mapping[Table, list[str]] = {
         *("debate", "judge", "round", "persona", "left_agent", "left_round", "left_grade"),
         *("right_agent", "right_round", "right_grade", "outcome", "dropped", "is_right"),
     ],
+    "annotations": ["debate", "id", "kind", "value", "stale", "time", "problem", "gold", *VOTES],
 }
 """The columns of a table, needed where it has no rows."""

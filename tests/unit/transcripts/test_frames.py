@@ -19,9 +19,10 @@ def test_debates_and_turns_are_tables_by_filter(run):
         assert store.frame("turns", "id:9.9").empty
 
 
-@pytest.mark.parametrize("table", ["debates", "turns", "votes"])
+@pytest.mark.parametrize("table", ["debates", "turns", "votes", "annotations"])
 def test_a_table_without_rows_has_the_same_columns(run, table):
     with RunStore.open(run) as store:
+        store.annotate("star", "0.1", "yes")
         full, empty = store.frame(table), store.frame(table, "id:9.9")
     assert len(full)
     assert not len(empty)
